@@ -1,8 +1,8 @@
-//! Hostile clients, also within TLS: what a server holds while thousands of connections ask and do not read, send and do not end, or only
-//! stay, and what honest clients get meanwhile.
+//! Hostile clients, also inside TLS. Thousands of connections request and do not read, send and do not end, or only
+//! stay. This measures the server's memory, and the answers that honest clients get meanwhile.
 //!
-//! Each attack has a server of its own. Its memory may grow by `limits.memory` and no more, and each honest client has to be
-//! answered all the time: over HTTP by hyper and without it, over Redis' protocol, memcached's and Thrift.
+//! Each attack has its own server. The server's memory may grow by at most `limits.memory`. Each honest client has to get
+//! answers all the time: over HTTP with hyper and without it, and over the protocols of Redis, memcached and Thrift.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
@@ -26,7 +26,7 @@ use crate::load::{Connection, Wire};
 use crate::measure::now;
 use crate::serve::{Server, resident_kib};
 
-/// `limits.memory`, as it is where nothing is set.
+/// The default of `limits.memory`.
 const MEMORY_KIB: u32 = 256 << 10;
 
 /// How long each attack lasts.
@@ -35,7 +35,7 @@ const LASTS: Duration = Duration::from_secs(6);
 /// The longest that an honest client may go without an answer.
 const GAP: Duration = Duration::from_secs(6);
 
-/// How often a hostile client looks whether its connection is still there.
+/// How often a hostile client checks that its connection still exists.
 const BEAT: Duration = Duration::from_millis(500);
 
 /// How many names there are for the attack on `inspect`.
@@ -60,7 +60,7 @@ kind = 'snowflake'
 layout = 'twitter'
 ";
 
-/// Who is honest, each on a wire.
+/// The honest clients, one for each wire.
 const HONEST: [&str; 5] = [
     "http://{}/v1/mint/tickets",
     "http://{}/v1/mint/tickets?n=1",
@@ -73,20 +73,20 @@ const HONEST: [&str; 5] = [
 struct Attack {
     name: &'static str,
     connections: usize,
-    /// From how many addresses they come: 127.0.1.1 and on. Honest clients come from 127.0.0.1.
+    /// From how many addresses they connect: 127.0.1.1 and on. Honest clients connect from 127.0.0.1.
     addresses: usize,
     mysql: bool,
-    /// Whether they say it within TLS.
+    /// Whether they speak inside TLS.
     tls: bool,
-    /// What each says.
+    /// The bytes that each client sends.
     says: Vec<u8>,
-    /// What each says every now and then, to find out whether it was closed.
+    /// The bytes that each sends now and then, to notice whether it was closed.
     beat: &'static [u8],
-    /// Whether all the names are made before.
+    /// Whether all names are made before the attack.
     names: bool,
 }
 
-/// Runs all attacks and prints what each came to. Whether the server stood all of them.
+/// Runs all attacks and prints their results. Returns whether the server passed all of them.
 ///
 /// # Errors
 /// A server that does not start, or too few open files.
@@ -154,7 +154,7 @@ fn attacks() -> Vec<Attack> {
     ]
 }
 
-/// A login as a user with a name as long as may be, which may send several statements, and a query of as many as may be.
+/// A login with the longest user name, which may send several statements, and the longest allowed query of them.
 fn mysql() -> Vec<u8> {
     let packet = |sequence: u8, payload: &[u8]| {
         let length = u32::try_from(payload.len()).unwrap_or_default().to_le_bytes();
@@ -169,7 +169,7 @@ fn mysql() -> Vec<u8> {
     [packet(1, &login), packet(0, &[b"\x03", query.as_bytes()].concat())].concat()
 }
 
-/// A hundred calls on one connection of HTTP/2 whose client takes so many bytes of each answer, and no more.
+/// A hundred calls on one HTTP/2 connection. The client reads this many bytes of each answer, and no more.
 fn grpc(window: u32, path: &str, message: &[u8]) -> Vec<u8> {
     let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
         let length = u32::try_from(payload.len()).unwrap_or_default().to_be_bytes();
@@ -213,7 +213,7 @@ fn half_a_command() -> Vec<u8> {
     format!("*3\r\n$4\r\nMINT\r\n$81000\r\n{}", "y".repeat(76_000)).into_bytes()
 }
 
-/// The first 15 of the 16 KiB that a record of TLS may have.
+/// The first 15 of the 16 KiB that a TLS record may have.
 fn half_a_hello() -> Vec<u8> {
     let mut says = b"\x16\x03\x01\x40\0\x01\0\x3f\xfc\x03\x03".to_vec();
     says.resize(15 << 10, b'y');
@@ -242,7 +242,7 @@ fn run(binary: &Path, attack: &Attack) -> Result<bool> {
     }
     let stop = Arc::new(AtomicBool::new(false));
     let honest: Vec<_> = HONEST.iter().map(|url| Honest::start(url, port, &stop)).collect();
-    // The server is as it is when it serves everybody.
+    // The server as it serves ordinary clients.
     thread::park_timeout(Duration::from_millis(500));
     let before = resident_kib(server.id())?;
     let target = SocketAddr::from((Ipv4Addr::LOCALHOST, if attack.mysql { mysql } else { port }));
@@ -304,7 +304,7 @@ fn make_names(port: u16) -> Result<()> {
     Ok(())
 }
 
-/// A client that connects, says what it says, reads nothing, and comes again when it was closed.
+/// A client that connects, sends its bytes, reads nothing, and connects again if it was closed.
 async fn hostile(
     from: SocketAddr,
     target: SocketAddr,
@@ -320,7 +320,7 @@ async fn hostile(
     };
     loop {
         if let Ok(Ok(mut stream)) = timeout(Duration::from_secs(5), connect()).await {
-            // A server that takes no more of it has had enough of it.
+            // The server reads no more, so it has rejected this client.
             let speak = async {
                 let Some(tls) = &tls else { return stream.write_all(&says).await };
                 let mut within = tls.connect(localhost(), &mut stream).await?;
@@ -339,7 +339,7 @@ async fn hostile(
     }
 }
 
-/// What trusts the server's certificate.
+/// The connector that trusts the server's certificate.
 fn connector(certificates: &Certificates) -> Result<TlsConnector> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&certificates.signer)?)?;
@@ -351,7 +351,7 @@ fn localhost() -> ServerName<'static> {
     ServerName::IpAddress(Ipv4Addr::LOCALHOST.into())
 }
 
-/// Whether the server has closed a connection, without reading what it sent.
+/// Whether the server has closed a connection. Reads nothing of what it sent.
 fn is_closed(stream: &TcpStream, beat: &[u8]) -> bool {
     use std::io::ErrorKind::WouldBlock;
 
@@ -361,7 +361,7 @@ fn is_closed(stream: &TcpStream, beat: &[u8]) -> bool {
     matches!(stream.take_error(), Ok(Some(_)) | Err(_)) || matches!(peek(stream), Some(0))
 }
 
-/// How much has come; `None` while nothing has, and the connection stands.
+/// How many bytes have arrived; `None` while there are none and the connection is open.
 fn peek(stream: &TcpStream) -> Option<usize> {
     let mut byte = [0; 1];
     let mut buffer = tokio::io::ReadBuf::new(&mut byte);
@@ -404,7 +404,7 @@ impl Honest {
         Self { answers, thread }
     }
 
-    /// How often it was answered, and the longest that it was not.
+    /// How often it got an answer, and its longest time without one.
     fn end(self) -> Result<(u64, Duration)> {
         let wait = self.thread.join().map_err(|_| "an honest client panicked")?;
         Ok((self.answers.load(Ordering::Relaxed), wait))

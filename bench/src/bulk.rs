@@ -1,7 +1,7 @@
 //! IDs in bulk from a segment: octets over HTTP, the stream of gRPC, and `MINT` over Redis' protocol.
 //!
-//! A client keeps what comes as it comes, and only counts while the clock runs; when it has stopped, every ID is read and
-//! checked. The clients share the processors with the server.
+//! While the clock runs, a client only stores and counts what arrives. Afterwards every ID is read and checked. The
+//! clients share the processors with the server.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ use crate::serve::Subject;
 
 const ROUNDS: usize = 5;
 
-/// How many IDs each round comes to: whole requests of every way.
+/// How many IDs each round has: a whole number of requests, for each way.
 const IDS: usize = 12_800_000;
 
 /// The IDs of one HTTP request, and of one `MINT`.
@@ -28,10 +28,10 @@ const IN_MINT: usize = 1_000;
 /// How many `MINT`s a client sends before it reads the answers.
 const PIPELINED: usize = 16;
 
-/// What a round came to: its time, and its IDs.
+/// The result of a round: its time and its IDs.
 type Round = (Duration, Vec<u64>);
 
-/// Measures each way in turn and prints the medians. Whether all IDs of each were different, and there were enough of them.
+/// Measures each way in turn and prints the medians. Returns whether all IDs of each were different, and there were enough.
 pub(crate) fn report(binary: &Path) -> Result<bool> {
     type Run = fn(u16) -> Result<Round>;
     let subject = Subject::start(binary, "")?;
@@ -67,7 +67,7 @@ pub(crate) fn report(binary: &Path) -> Result<bool> {
     Ok(apart && enough)
 }
 
-/// The IDs as ranges, first and last, of which those that touch are one. An ID that comes twice is in two of them.
+/// The IDs as ranges, first and last. Adjacent ranges are merged. An ID that occurs twice is in two ranges.
 fn ranges(ids: Vec<u64>) -> Vec<(u64, u64)> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for id in ids {
@@ -86,8 +86,7 @@ fn connect(port: u16) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Runs so many clients at once, each with a connection and with memory for what it reads, which was touched before the
-/// clock runs.
+/// Runs this many clients at once, each with its own connection. Their memory is touched before the clock runs.
 fn together(
     port: u16,
     clients: usize,
@@ -117,7 +116,7 @@ fn octets(port: u16, clients: usize) -> Result<Round> {
         );
         for answer in words.chunks_exact_mut(IN_OCTETS * 8) {
             stream.write_all(request.as_bytes())?;
-            // The head, and the first IDs behind it.
+            // The head, and the first IDs after it.
             let mut head = Vec::new();
             let body = loop {
                 let mut piece = [0; 4096];
@@ -184,7 +183,7 @@ fn words<'a>(read: impl Iterator<Item = &'a [u8]>) -> Vec<u64> {
     read.flat_map(|bytes| bytes.chunks_exact(8).map(whole)).collect()
 }
 
-/// One `MintStream` on a connection with windows of some megabytes, as bulk readers have them.
+/// One `MintStream` on a connection with windows of some megabytes, as bulk readers use them.
 fn stream(port: u16) -> Result<Round> {
     const WINDOW: u32 = 8 << 20;
     let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -230,7 +229,7 @@ fn stream(port: u16) -> Result<Round> {
         let (mut message, tail) = tail.split_at_checked(usize::try_from(length)?).ok_or("half a message")?;
         rest = tail;
         while !message.is_empty() {
-            // Every field of the message is one with a length; the second is the IDs.
+            // Every field of the message has a length; the second holds the IDs.
             let field = take_varint(&mut message)?;
             let length = usize::try_from(take_varint(&mut message)?)?;
             let (value, after) = message.split_at_checked(length).ok_or("half a field")?;

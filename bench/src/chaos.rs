@@ -1,8 +1,8 @@
-//! Several nodes on one ledger, minted from on every wire, while a seed chooses what goes wrong: nodes are killed, frozen
-//! and shown other clocks; the ledger is killed and frozen, its replies are lost, the network before it is cut. No ID may
-//! come twice, no counter may go back, and at the end every node mints every name again.
+//! Several nodes mint on one ledger, on every wire, while a seed chooses faults. Nodes are killed, frozen, and shown
+//! other clocks. The ledger is killed and frozen, its replies are lost, and its network is cut. No ID may occur twice,
+//! no counter may go back, and at the end every node must mint every name again.
 //!
-//! A seed chooses the faults, their order and how long they last. The processes and the network are real, so the same seed
+//! The seed chooses the faults, their order and their length. The processes and the network are real, so the same seed
 //! does the same things at slightly different moments.
 
 use std::fmt;
@@ -25,22 +25,22 @@ const NODES: u64 = 3;
 /// Short, so that faults last longer than windows.
 const WINDOW: &str = "2s";
 
-/// How long a client waits after each answer: the machine has the nodes, the ledger and the clients to run.
+/// How long a client waits after each answer: the machine has to run the nodes, the ledger and the clients.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// How soon every wire of every node is answered after the last fault.
+/// How soon after the last fault every wire of every node must answer.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// What is run.
+/// The parameters of a run.
 #[derive(Default)]
 pub(crate) struct Chaos {
-    /// The ledger's name: one of [`LEDGERS`], or `memory`, which no two nodes share and no restart remembers.
+    /// The ledger's name: one of [`LEDGERS`], or `memory`, which nodes do not share and which is lost at a restart.
     pub(crate) ledger: Option<String>,
-    /// A fresh one where there is none.
+    /// `None` for a fresh seed.
     pub(crate) seed: Option<u64>,
 }
 
-/// A ledger's name, and how its server is started where it has one.
+/// A ledger's name, and how to start its server if it has one.
 type Kept = (&'static str, Option<fn() -> Rig>);
 
 const LEDGERS: [Kept; 7] = [
@@ -54,11 +54,11 @@ const LEDGERS: [Kept; 7] = [
 ];
 
 impl Chaos {
-    /// Runs it for so many seconds and prints what was done and found. Whether nothing came twice or went back, and every
-    /// wire was served at the end.
+    /// Runs for this many seconds, and prints the faults and the findings. Returns whether no ID occurred twice, no
+    /// counter went back, and every wire was served at the end.
     ///
     /// # Errors
-    /// A ledger that is not known, a file that cannot be written.
+    /// An unknown ledger, or a file that cannot be written.
     pub(crate) fn run(&self, binary: &Path, seconds: u32) -> Result<bool> {
         let wanted = self.ledger.as_deref().unwrap_or("sqlite");
         let Some((name, rig)) = LEDGERS.into_iter().find(|(name, _)| *name == wanted) else {
@@ -92,13 +92,13 @@ impl Chaos {
     }
 }
 
-/// The nodes, the ledger, and what they suffered so far.
+/// The nodes, the ledger, and their faults so far.
 struct Stage {
     nodes: Vec<Node>,
     ledger: Option<(Rig, Proxy)>,
     done: Done,
     has_clocks: bool,
-    /// Where the binary, the configuration and a data directory are.
+    /// The directory of the binary, the configuration and a data directory.
     _home: Home,
 }
 
@@ -116,7 +116,7 @@ struct Done {
 impl Stage {
     fn set(binary: &Path, name: &str, rig: Option<fn() -> Rig>) -> Result<Self> {
         let home = Home::new("chaos");
-        // The nodes run as an ordinary user, who may not reach the place where it was built.
+        // The nodes run as an ordinary user, who may not be able to read the build directory.
         let floe = home.path().join("floe");
         fs::copy(binary, &floe).map_err(|error| format!("{}: {error}", binary.display()))?;
         let ledger = rig.map(|start| {
@@ -212,7 +212,7 @@ impl Stage {
         }
     }
 
-    /// A node whose clock is far from the ledger's refuses to start. Somebody sets its clock and starts it again.
+    /// A node refuses to start if its clock is far from the ledger's. An operator corrects the clock and starts it again.
     fn start_what_ended(&self) {
         for node in &self.nodes {
             if node.server.home().processes().is_empty() {
@@ -224,7 +224,7 @@ impl Stage {
         }
     }
 
-    /// Whether every wire of every node is served again, in a new life under the true clock.
+    /// Whether every wire of every node is served again, by a new process with the true clock.
     fn recovers(&self, clients: &[Clients]) -> bool {
         for node in &self.nodes {
             node.server.kill();
@@ -282,7 +282,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// A `floe serve`, with a clock of its own where libfaketime is installed.
+/// A `floe serve`, with its own clock if libfaketime is installed.
 struct Node {
     server: Server,
 }
@@ -302,37 +302,37 @@ impl Node {
             }
             if let Some(library) = &library {
                 command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", home.path().join(CLOCK));
-                // The file is read again when what was read is a second old.
+                // libfaketime reads the file again when its last reading is a second old.
                 command.env("FAKETIME_CACHE_DURATION", "1");
-                // The monotonic clock runs on through a step of the wall clock.
+                // The monotonic clock continues through a step of the wall clock.
                 command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("DONT_FAKE_MONOTONIC", "1");
             }
             command
         };
-        // It is not waited for: under a wrong clock, or without its ledger, it may not get ready.
+        // Do not wait for it: with a wrong clock, or without its ledger, it may never be ready.
         Ok(Self { server: Server::new(home, Signal::TERM, start, |_| true) })
     }
 
-    /// Shows it a wall clock that is so many milliseconds ahead.
+    /// Shows it a wall clock that is this many milliseconds ahead.
     fn show(&self, millis: i64) {
         let (sign, ahead) = (if millis < 0 { '-' } else { '+' }, millis.unsigned_abs());
         let file =
             self.server.home().write("clock.next", &format!("{sign}{}.{:03}", ahead / 1_000, ahead % 1_000));
-        // At once: nobody reads half a file.
+        // Atomically: nobody reads half a file.
         if let Err(error) = fs::rename(&file, file.with_file_name(CLOCK)) {
             eprintln!("{}: {error}", file.display());
         }
     }
 }
 
-/// The file that says by how much a node's clock is off.
+/// The file with the error of a node's clock.
 const CLOCK: &str = "clock";
 
-/// What a seed chooses, one after the other (SplitMix64).
+/// The choices of a seed, one after the other (SplitMix64).
 struct Dice(u64);
 
 impl Dice {
-    /// Each storyline of a seed has its own.
+    /// Each storyline of a seed has its own choices.
     fn of(seed: u64, storyline: u64) -> Self {
         let mut dice = Self(seed ^ (storyline << 56));
         dice.roll();
@@ -354,7 +354,7 @@ impl Dice {
         Duration::from_millis(range.start + self.below(range.end - range.start))
     }
 
-    /// By how many milliseconds a clock is off: not at all, by seconds, within `max_hold`, beyond it.
+    /// The error of a clock in milliseconds: none, seconds, within `max_hold`, or beyond it.
     fn clock(&mut self) -> i64 {
         let most = [1, 5_000, 3_600_000, 3 * 3_600_000];
         let range = most.into_iter().nth(usize::try_from(self.below(4)).unwrap_or_default()).unwrap_or(1);

@@ -1,4 +1,4 @@
-//! Clients on every wire at once that go through any fault of the server, and the check of all that they were given.
+//! Clients on every wire at once that survive any fault of the server, and the check of all IDs that they got.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::Result;
 use crate::load::{Connection, Wire};
 use crate::measure::now;
 
-/// How soon a client tries again where nobody listens, or after a refusal.
+/// How soon a client tries again if it cannot connect, or after a refusal.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// The wires, each with the space of IDs that it mints from: snowflake names of one layout share one.
+/// The wires, each with its space of IDs: snowflake names of one layout share one.
 pub(crate) const WIRES: [(&str, &str); 12] = [
     ("http://{}/v1/mint/orders", "twitter"),
     ("http://{}/v1/mint/orders?n=20", "twitter"),
@@ -29,7 +29,7 @@ pub(crate) const WIRES: [(&str, &str); 12] = [
     ("http://{}/v1/mint/invoice", "invoice"),
 ];
 
-/// The space whose numbers never go back, wherever they are minted.
+/// The space whose numbers never go back, whichever node mints them.
 const COUNTER: &str = "visits";
 
 /// The names that the wires mint, for a configuration.
@@ -61,22 +61,22 @@ zone = 'UTC'
 digits = 9
 ";
 
-/// Clients of one server. They mint until they are told to stop, and connect again whenever the server has gone.
+/// Clients of one server. They mint until they are told to stop, and connect again whenever the server was gone.
 pub(crate) struct Clients {
     stop: Arc<AtomicBool>,
     answered: Arc<[AtomicU64; WIRES.len()]>,
     threads: Vec<(&'static str, JoinHandle<Received>)>,
 }
 
-/// What one client was given, or several of one space.
+/// The IDs that one client got, or several clients of one space.
 #[derive(Default)]
 pub(crate) struct Received {
     ids: Vec<u128>,
-    /// Of counters alone.
+    /// For counters only.
     calls: Vec<Call>,
 }
 
-/// One call of a counter that was answered.
+/// A counter's call that was answered.
 struct Call {
     begun: Instant,
     ended: Instant,
@@ -84,11 +84,11 @@ struct Call {
     highest: u128,
 }
 
-/// Everything that was received, by space.
+/// All IDs received, by space.
 #[derive(Default)]
 pub(crate) struct Record(BTreeMap<&'static str, Received>);
 
-/// What the check of a record found.
+/// The result of checking a record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) ids: usize,
@@ -98,10 +98,10 @@ pub(crate) struct Found {
 }
 
 impl Clients {
-    /// So many clients on each wire of the server at a port of loopback, each of which pauses that long after an answer.
+    /// Starts this many clients on each wire of the server at a loopback port. Each pauses for `pause` after an answer.
     ///
     /// # Errors
-    /// None for the wires that there are.
+    /// None for the known wires.
     pub(crate) fn start(port: u16, each: usize, pause: Option<Duration>) -> Result<Self> {
         let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(WIRES.map(|_| AtomicU64::new(0))));
         let mut threads = Vec::new();
@@ -119,12 +119,12 @@ impl Clients {
         Ok(Self { stop, answered, threads })
     }
 
-    /// How often each wire was answered so far.
+    /// How often each wire has answered so far.
     pub(crate) fn answered(&self) -> [u64; WIRES.len()] {
         self.answered.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
 
-    /// Ends the clients and adds what they were given to a record.
+    /// Ends the clients and adds their IDs to a record.
     ///
     /// # Errors
     /// A client that panicked.
@@ -165,7 +165,7 @@ impl Received {
     }
 }
 
-/// How many calls got a number that is not above all those which were returned before they began.
+/// How many calls got a number that is not above all numbers returned before they began.
 fn went_back(calls: &[Call]) -> usize {
     let (mut by_begin, mut by_end): (Vec<_>, Vec<_>) = (calls.iter().collect(), calls.iter().collect());
     by_begin.sort_by_key(|call| call.begun);
@@ -216,7 +216,7 @@ fn mint(
 mod tests {
     use super::*;
 
-    /// Calls by their begin and end in seconds, and their lowest and highest number.
+    /// Calls by their start and end in seconds, and their lowest and highest number.
     fn found(calls: &[(u64, u64, u128, u128)]) -> Found {
         let zero = now();
         let at = |seconds| zero + Duration::from_secs(seconds);
@@ -239,7 +239,7 @@ mod tests {
         // They overlap, so either may be first.
         assert_eq!(found(&[(0, 3, 6, 9), (2, 4, 1, 5)]).back, 0);
         assert_eq!(found(&[(0, 1, 6, 9), (2, 4, 1, 5)]).back, 1);
-        // The order in which calls were written down is not theirs.
+        // The order in which calls were recorded does not matter.
         assert_eq!(found(&[(2, 4, 1, 5), (0, 1, 6, 9)]).back, 1);
         // The highest returned so far counts, not the last.
         assert_eq!(found(&[(0, 1, 9, 9), (0, 2, 3, 3), (4, 5, 7, 7), (6, 7, 10, 10)]).back, 1);

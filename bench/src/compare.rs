@@ -1,5 +1,5 @@
-//! floe and others side by side: in each round every row runs once on each number of threads, so that what else the
-//! machine does meets every row. A figure is the median of the rounds.
+//! floe and others side by side. In each round every row runs once on each number of threads, so other load on the
+//! machine affects every row alike. A figure is the median of the rounds.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use crate::measure::Outcome;
 use crate::rows::{self, Row};
 use crate::{plot, table};
 
-/// What is compared, and how long.
+/// The rows to compare, and for how long.
 pub(crate) struct Comparison {
     /// A tenth of the IDs, and fewer rounds.
     pub(crate) quick: bool,
     /// The folder for `bench.md`, `bench.json` and `bench.svg`.
     pub(crate) out: PathBuf,
-    /// Parts of the names of the rows that are wanted; all, if there are none. The limits run always.
+    /// Parts of the names of the wanted rows; if empty, all rows. The limits always run.
     pub(crate) wanted: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ impl Default for Comparison {
     }
 }
 
-/// One row on so many threads, round by round.
+/// One row on this many threads, round by round.
 pub(crate) struct Line {
     pub(crate) group: &'static str,
     pub(crate) name: &'static str,
@@ -36,10 +36,10 @@ pub(crate) struct Line {
 }
 
 impl Comparison {
-    /// Measures, prints the table and writes it. Whether no ID came twice.
+    /// Measures, prints the table and writes it. Returns whether no ID occurred twice.
     ///
     /// # Errors
-    /// A row that could not run, a part of a name that no row has, a folder that cannot be written.
+    /// A row that could not run, a part of a name that matches no row, a folder that cannot be written.
     pub(crate) fn run(&self) -> Result<bool> {
         let rows = self.rows()?;
         fs::create_dir_all(&self.out).map_err(|error| format!("{}: {error}", self.out.display()))?;
@@ -88,12 +88,12 @@ impl Comparison {
 }
 
 impl Line {
-    /// Nanoseconds of wall time an ID: the median of the rounds. `None` if an ID came twice: such a row does not count.
+    /// Nanoseconds of wall time per ID: the median of the rounds. `None` if an ID occurred twice: such a row does not count.
     pub(crate) fn nanos(&self) -> Option<f64> {
         self.median(|outcome| Some(outcome.nanos_per_id()))
     }
 
-    /// The same of the first IDs of a run, where they were measured.
+    /// The same for the first IDs of a run, if they were measured.
     pub(crate) fn first_nanos(&self) -> Option<f64> {
         self.median(|outcome| outcome.first)
     }
@@ -107,18 +107,18 @@ impl Line {
         values.get(values.len() / 2).copied()
     }
 
-    /// IDs of all rounds, each of which came once in its round. `None` if the row makes none.
+    /// The IDs of all rounds, each unique in its round. `None` if the row makes none.
     pub(crate) fn unique(&self) -> Option<u64> {
         self.rounds.iter().map(|outcome| outcome.ids.map(|ids| ids.unique)).sum()
     }
 
-    /// IDs of all rounds that came again.
+    /// IDs of all rounds that were repeated.
     pub(crate) fn repeated(&self) -> u64 {
         self.rounds.iter().map(Outcome::repeated).sum()
     }
 }
 
-/// How many times as long as a limit a line takes on as many threads.
+/// How many times longer than a limit a line takes on the same number of threads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Ratios {
     pub(crate) counter: Option<f64>,
@@ -126,7 +126,7 @@ pub(crate) struct Ratios {
 }
 
 impl Ratios {
-    /// Those of `line`. `None` where one of the two was not measured on as many threads, or does not count.
+    /// The ratios of `line`. `None` if one of the two was not measured on as many threads, or does not count.
     pub(crate) fn of(line: &Line, lines: &[Line]) -> Self {
         let to = |name: &str| {
             let limit = lines.iter().find(|limit| limit.name == name && limit.threads == line.threads)?;
@@ -144,7 +144,7 @@ pub(crate) mod tests {
     use crate::limits::{ATOMIC_ADD, COUNTER};
     use crate::measure::{Ids, Outcome};
 
-    /// A line whose rounds took so many nanoseconds an ID, and repeated so many IDs in the first of them.
+    /// A line with this many nanoseconds per ID in each round, and this many repeated IDs in the first.
     pub(crate) fn line(name: &'static str, threads: usize, nanos: &[u64], repeated: u64) -> Line {
         let round = |(round, nanos): (usize, &u64)| {
             let repeated = if round == 0 { repeated } else { 0 };

@@ -1,4 +1,4 @@
-//! The memory of a server with ten thousand clients that wait.
+//! The memory of a server with ten thousand waiting clients.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ const CONNECTIONS: u32 = 10_000;
 /// The most that the server may hold, in MB.
 const MOST: f64 = 200.0;
 
-/// What a client has said before it falls silent.
+/// The bytes that a client sends before it falls silent.
 const WAYS: [(&str, &[u8]); 5] = [
     ("nothing", b""),
     ("INCR over Redis' protocol", b"*2\r\n$4\r\nINCR\r\n$7\r\nsegment\r\n"),
@@ -22,10 +22,10 @@ const WAYS: [(&str, &[u8]); 5] = [
     ("a GET that hyper serves", b"GET /v1/mint/segment?n=2 HTTP/1.1\r\nhost: x\r\n\r\n"),
 ];
 
-/// Opens the connections in each way on a server of its own, and prints what it holds. Whether that was little enough.
+/// Opens the connections in each way on a server of its own, and prints its memory. Returns whether that was below the limit.
 ///
 /// # Errors
-/// A limit on open files that is too low.
+/// The limit on open files is too low.
 pub(crate) fn report(binary: &Path) -> Result<bool> {
     let mut sound = true;
     println!("{:<32} {:>12}", "10,000 clients that said", "MB resident");

@@ -1,6 +1,6 @@
-//! Kinds that need no ledger, each beside the crate that its users have today.
+//! Kinds that need no ledger, each beside the crate that is used today.
 //!
-//! IDs are compared as they are minted, as bytes or numbers.
+//! IDs are compared in the form in which they are minted, as bytes or numbers.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -68,7 +68,7 @@ pub(crate) fn rows() -> Vec<Row> {
     ]
 }
 
-/// The 21 characters of a NanoID, as they are compared.
+/// The 21 characters of a NanoID, for the comparison.
 fn text(bytes: &[u8]) -> [u8; 21] {
     let mut text = [0; 21];
     text.copy_from_slice(bytes);

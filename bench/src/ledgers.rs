@@ -1,5 +1,5 @@
-//! Names on a real PostgreSQL: a counter beside the database's own sequence, and how little minting cares where the
-//! marks are kept.
+//! Names on a real PostgreSQL: a counter beside the database's own sequence, and how little the ledger affects the
+//! speed of minting.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use floe_testbed::Postgres;
 use crate::measure::{Outcome, now};
 use crate::{Result, rows};
 
-/// How long each measurement takes, and how often the two are taken in turn.
+/// How long each measurement takes, and how often the two alternate.
 const SECONDS: u64 = 5;
 const ROUNDS: usize = 3;
 /// Clients of the counter, and connections of pgbench.
 const CLIENTS: usize = 64;
 const CONNECTIONS: usize = 16;
-/// How many times as fast as `nextval` the counter has to be, and how much dearer minting may be on a shared ledger.
+/// How many times faster than `nextval` the counter must be, and how much slower minting may be on a shared ledger.
 const TIMES_NEXTVAL: f64 = 3.0;
 const DEARER: f64 = 1.05;
 
 type Mint = fn(&Floe) -> Result<Outcome>;
 type Run<'a> = Box<dyn Fn() -> Result<f64> + 'a>;
 
-/// Measures a counter with clients on one node, and on four, beside `select nextval`, prints the ratio, and says
-/// whether it is what it has to be.
+/// Measures a counter with clients on one node, and on four, beside `select nextval`. Prints the ratio, and returns
+/// whether the counter is fast enough.
 pub(crate) fn counter() -> Result<bool> {
     let server = Postgres::start(&["synchronous_commit=on", "fsync=on"]);
     server.psql("CREATE SEQUENCE numbers");
@@ -55,8 +55,8 @@ pub(crate) fn counter() -> Result<bool> {
     Ok(ratio >= TIMES_NEXTVAL)
 }
 
-/// What a snowflake and a segment cost on a ledger in memory and on PostgreSQL, in turn: windows and segments are
-/// reserved beside the minting, which has no business with the ledger.
+/// Measures a snowflake and a segment on a ledger in memory and on PostgreSQL, in turn. Windows and segments are
+/// reserved while minting continues, so minting does not wait for the ledger.
 pub(crate) fn minting() -> Result<bool> {
     const TURNS: usize = 9;
     let server = Postgres::start(&[]);
@@ -107,7 +107,7 @@ fn nextval(server: &Postgres, protocol: &str) -> Result<f64> {
     })
 }
 
-/// Clients that ask for one number at a time and share two threads, as those of pgbench do.
+/// Clients that request one number at a time and share two threads, as pgbench's clients do.
 fn counts_of_tasks(server: &Postgres) -> Result<f64> {
     let floe = Floe::open(floe_ledger::open_in(&server.url(), "bench")?)?;
     let counter = floe.counter("visits")?;
@@ -132,7 +132,7 @@ fn counts_of_tasks(server: &Postgres) -> Result<f64> {
     checked(numbers.into_iter().collect::<std::result::Result<_, _>>()?)
 }
 
-/// Clients that ask for one number at a time, each on a thread of its own, on so many nodes.
+/// Clients that request one number at a time, each on its own thread, on this many nodes.
 fn counts(server: &Postgres, nodes: usize) -> Result<f64> {
     let stop = AtomicBool::new(false);
     let floes = (0..nodes)
@@ -165,7 +165,7 @@ fn counts(server: &Postgres, nodes: usize) -> Result<f64> {
     checked(numbers.into_iter().collect::<Result<_>>()?)
 }
 
-/// The rate, once every client's numbers are found to increase and none to come twice.
+/// The rate, after a check that every client's numbers increase and none occurs twice.
 fn checked(numbers: Vec<Vec<u64>>) -> Result<f64> {
     if numbers.iter().any(|numbers| !numbers.is_sorted_by(|a, b| a < b)) {
         return Err("a client saw the counter go back".into());

@@ -1,4 +1,4 @@
-//! What no generator gets below, in the same loop and the same run: the first rows, to which all others are compared.
+//! The limits that no generator can beat, in the same loop and the same run: the first rows, to which all others are compared.
 
 use std::cell::{Cell, RefCell};
 use std::hint::black_box;
@@ -34,7 +34,7 @@ fn counters(threads: usize, count: usize) -> Result<Outcome> {
         move |ids: &mut [u64]| {
             fill_with(ids, || {
                 next += 1;
-                // One by one, as IDs are made: without this the loop makes several in one instruction.
+                // One by one, as IDs are made. Without this, the loop makes several in one instruction.
                 black_box(next)
             })
         }
@@ -60,7 +60,7 @@ fn memset(threads: usize, count: usize) -> Result<Outcome> {
     })
 }
 
-/// A number sent and received by the same thread: two system calls, and nobody to wake.
+/// A number sent and received by the same thread: two system calls, and no thread to wake.
 fn round_trips(threads: usize, count: usize) -> Result<Outcome> {
     let pairs = (0..threads).map(|_| connect()).collect::<Result<Vec<_>>>()?;
     let pairs = RefCell::new(pairs.into_iter().zip(0_u64..));

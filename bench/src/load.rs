@@ -1,7 +1,7 @@
-//! Load on a running server: so many mints a second, whether or not the server keeps up (an open loop).
+//! Load on a running server: this many mints a second, whether or not the server keeps up (an open loop).
 //!
-//! Every request has a time at which it is due, and its latency counts from then: a server that stalls for a second
-//! makes ten thousand requests late, and is not spared the ones that a waiting client would not have sent.
+//! Every request has a due time, and its latency counts from then. So if a server stalls for a second, ten thousand
+//! requests are late; a client that waits would not have sent them, and would not show the stall.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::Result;
 use crate::measure::now;
 
-/// What is asked of the server.
+/// The parameters of the load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) rate: u32,
@@ -27,29 +27,29 @@ impl Default for Load {
     }
 }
 
-/// The largest latency that 99 of 100 requests may have, in microseconds (Twitter's requirement of its service).
+/// The largest latency for 99 of 100 requests, in microseconds (Twitter's requirement for its service).
 const P99_MICROS: u64 = 2_000;
 
 struct Answer {
     id: u128,
-    /// From when it was due.
+    /// From the due time.
     micros: u64,
-    /// From when it was sent: what the server alone took.
+    /// From the time of sending: the server's own time.
     served: u64,
 }
 
 impl Load {
     /// Puts the load on `url`: one that answers a GET with one ID a line, `redis://host:port/name`,
-    /// `memcached://host:port/name` or `thrift://host:port`. Prints latencies and duplicates. Whether no ID came twice, no request failed, and the 99th
-    /// percentile (from when each was due) was in time.
+    /// `memcached://host:port/name` or `thrift://host:port`. Prints latencies and duplicates. Returns whether no ID
+    /// occurred twice, no request failed, and the 99th percentile (from the due times) was in time.
     ///
     /// # Errors
-    /// A URL that is none, a server that is not there.
+    /// An invalid URL, or a server that does not answer.
     pub(crate) fn run(self, url: &str) -> Result<bool> {
         let (host, wire) = Wire::of(url)?;
         let total = u64::from(self.rate) * u64::from(self.seconds);
         let taken = Arc::new(AtomicU64::new(0));
-        // A moment for all connections to be there.
+        // Gives all connections a moment to open.
         let start = now() + Duration::from_millis(200);
         let mut clients = Vec::new();
         for _ in 0..self.connections {
@@ -59,7 +59,7 @@ impl Load {
             clients.push(thread::spawn(move || -> Result<Vec<Answer>> {
                 let mut answers = Vec::new();
                 loop {
-                    // Whoever is free takes the next request: one that waits for an answer keeps none back.
+                    // A free connection takes the next request, so one that waits for an answer delays none.
                     let number = taken.fetch_add(1, Ordering::Relaxed);
                     if number >= total {
                         return Ok(answers);
@@ -140,7 +140,7 @@ fn wait_until(due: Instant) {
     }
 }
 
-/// What is sent for each mint, and how the answer is read.
+/// The request for each mint, and how to read its answer.
 #[derive(Clone)]
 pub(crate) enum Wire {
     Http(String),
@@ -153,7 +153,7 @@ pub(crate) enum Wire {
 const GET_ID: &[u8] = b"\0\0\0\x1f\x80\x01\0\x01\0\0\0\x06get_id\0\0\0\x01\x0b\0\x01\0\0\0\x05bench\0";
 
 impl Wire {
-    /// The host and port of a URL, and what is said there.
+    /// The host and port of a URL, and its wire.
     pub(crate) fn of(url: &str) -> Result<(&str, Self)> {
         let (scheme, rest) =
             url.split_once("://").ok_or("a URL begins with http://, redis://, memcached:// or thrift://")?;
@@ -174,7 +174,7 @@ impl Wire {
     }
 }
 
-/// A connection that is kept open.
+/// A connection that stays open.
 pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
     line: String,
@@ -189,7 +189,7 @@ impl Connection {
         Ok(Self { stream: BufReader::new(stream), line: String::new(), body: Vec::new() })
     }
 
-    /// Sends a request, and takes all IDs from the answer: one, or as many as a path over HTTP asks for.
+    /// Sends a request, and reads all IDs from the answer: one, or as many as an HTTP path asks for.
     pub(crate) fn call_many(&mut self, wire: &Wire) -> Result<Vec<u128>> {
         let Wire::Http(request) = wire else { return Ok(vec![self.call(wire)?]) };
         self.stream.get_mut().write_all(request.as_bytes())?;
@@ -199,7 +199,7 @@ impl Connection {
             .collect()
     }
 
-    /// Sends a request, and takes the one ID from the answer.
+    /// Sends a request, and reads the one ID from the answer.
     pub(crate) fn call(&mut self, wire: &Wire) -> Result<u128> {
         let request = match wire {
             Wire::Http(request) | Wire::Redis(request) | Wire::Memcached(request) => request.as_bytes(),

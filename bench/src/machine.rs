@@ -1,11 +1,11 @@
-//! On what machine a table was made, as far as it says so itself.
+//! The machine on which a table was made, as far as it identifies itself.
 
 use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// What a reader needs to know before comparing figures of two tables.
+/// The facts that a reader needs to compare figures of two tables.
 pub(crate) struct Machine {
     cpu: String,
     cores: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// This one. What it does not tell is "unknown".
+    /// This machine. Unavailable facts are "unknown".
     pub(crate) fn this() -> Self {
         let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
         let known = |text: Option<String>| text.unwrap_or_else(|| "unknown".to_owned());

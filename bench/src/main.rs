@@ -1,4 +1,4 @@
-//! How fast floe mints, beside others in the same run. Only IDs that a checker found unique are counted.
+//! Measures how fast floe mints, beside others in the same run. Only IDs that a checker found unique are counted.
 //! `floe-bench --help` lists what it measures.
 #![forbid(unsafe_code)]
 
@@ -30,7 +30,7 @@ mod tickets;
 /// Any error, on its way to the person at the terminal.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// A measurement that prints its own figures; whether all went as it must.
+/// A measurement that prints its own figures. Returns whether everything was as required.
 type Report = dyn FnOnce() -> Result<bool>;
 
 fn main() -> ExitCode {
@@ -65,10 +65,10 @@ usage: floe-bench [--rate N] [--seconds N] [--connections N] [WHAT]
   --binary FLOE   how soon `floe serve` answers, and its memory; with --load, mints over it after that
 ";
 
-/// One that is made on the binary `floe` at a path.
+/// A measurement of the binary `floe` at a path.
 type OnABinary = fn(&Path) -> Result<bool>;
 
-/// What one binary is measured by, each with its flag.
+/// The measurements of one binary, each with its flag.
 const ON_A_BINARY: &[(&str, OnABinary)] = &[
     ("--attack", attack::report),
     ("--redis", redis::report),
@@ -78,7 +78,7 @@ const ON_A_BINARY: &[(&str, OnABinary)] = &[
     ("--idle", idle::report),
 ];
 
-/// Whether all went as it must: no ID twice, no target of the load missed.
+/// Whether everything was as required: no ID twice, every target of the load reached.
 fn run() -> Result<bool> {
     let mut load = load::Load::default();
     let (mut url, mut binary, mut soak) = (None, None, None);

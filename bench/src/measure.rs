@@ -1,8 +1,8 @@
 //! The stopwatch and the checker.
 //!
-//! Every thread writes its IDs into memory that was touched before, which is part of the time that is measured, and
-//! stands in for what a caller does with an ID. When the clock has stopped, the IDs of all threads are put
-//! together, sorted, and those that come twice are counted.
+//! Every thread writes its IDs into memory that was touched before. The write is part of the measured time, and
+//! represents what a caller does with an ID. Afterwards the IDs of all threads are put together and sorted, and
+//! repeated ones are counted.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -16,14 +16,14 @@ pub(crate) struct Outcome {
     /// Wall time of all threads together, for `made` IDs.
     pub(crate) elapsed: Duration,
     pub(crate) made: u64,
-    /// Nanoseconds for each of the first IDs, which are not in `elapsed`. `None` for several threads: what they take for so
-    /// few is the time until the last one is awake.
+    /// Nanoseconds for each of the first IDs, which are not in `elapsed`. `None` for several threads: for so few IDs
+    /// that would measure the time until the last thread is awake.
     pub(crate) first: Option<f64>,
-    /// All IDs of the run, the first ones as well. `None` if the row makes no IDs.
+    /// All IDs of the run, including the first ones. `None` if the row makes no IDs.
     pub(crate) ids: Option<Ids>,
 }
 
-/// What the checker found.
+/// The checker's result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ids {
     pub(crate) unique: u64,
@@ -31,25 +31,25 @@ pub(crate) struct Ids {
 }
 
 impl Outcome {
-    /// Wall time by IDs, of all threads together.
+    /// Wall time per ID, for all threads together.
     #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
     pub(crate) fn nanos_per_id(&self) -> f64 {
         self.elapsed.as_nanos() as f64 / self.made as f64
     }
 
-    /// IDs that came again.
+    /// IDs that were repeated.
     pub(crate) fn repeated(&self) -> u64 {
         self.ids.map_or(0, |ids| ids.repeated)
     }
 }
 
-/// What time it is, on the clock that measures.
+/// The time on the clock that measures.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits so long.
+/// Waits this long.
 pub(crate) fn pass(time: Duration) {
     let end = now() + time;
     while let Some(left) = end.checked_duration_since(now()).filter(|left| !left.is_zero()) {
@@ -57,7 +57,7 @@ pub(crate) fn pass(time: Duration) {
     }
 }
 
-/// What is in a place before there is an ID.
+/// The content of a place before it holds an ID.
 pub(crate) trait Blank: Copy + Send + 'static {
     const BLANK: Self;
 }
@@ -82,10 +82,10 @@ impl Blank for floe::Id {
     const BLANK: Self = Self::MAX;
 }
 
-/// How many IDs are the first ones, at most: a tenth of a short run.
+/// At most this many IDs are the first ones; in a short run a tenth of it.
 const FIRST: usize = 1_000;
 
-/// Makes `count` IDs on `threads` threads, each with a worker of its own that fills the slices it is given, and checks them.
+/// Makes `count` IDs on `threads` threads, and checks them. Each thread has its own worker, which fills the slices that it gets.
 ///
 /// # Errors
 /// The first error of any thread.
@@ -110,7 +110,7 @@ where
     Ok(time(threads, count, worker)?.0)
 }
 
-/// How many there are of `ids`, and how many of them came before.
+/// How many IDs there are, and how many of them are repeated.
 fn check<I: Ord>(mut ids: Vec<I>) -> Result<Ids> {
     let all = ids.len();
     ids.sort_unstable();
@@ -130,8 +130,8 @@ where
         .map(|_| {
             let (mut work, barrier) = (worker(), barrier.clone());
             thread::spawn(move || -> Result<_> {
-                // A thread has to own its memory before the clock runs: the first touch of a page costs more than many IDs.
-                // Fresh pages of zeros would not be touched, so each place is written.
+                // A thread must own its memory before the clock runs: the first touch of a page costs more than many
+                // IDs. Fresh pages of zeros are not touched yet, so each place is written.
                 let mut ids = Vec::with_capacity(count);
                 ids.resize_with(count, || std::hint::black_box(I::BLANK));
                 let (cold, warm) = ids.split_at_mut(first);
@@ -139,7 +139,7 @@ where
                 let begun = now();
                 let result = work(cold);
                 let cold = begun.elapsed();
-                // Every thread gets here, or the others would wait for it.
+                // Every thread must reach this point, or the others would wait for it.
                 barrier.wait();
                 let start = now();
                 let result = result.and_then(|()| work(warm));
@@ -168,7 +168,7 @@ where
 /// Fills `ids` one by one.
 ///
 /// # Errors
-/// The first of `mint`.
+/// The first error of `mint`.
 #[inline]
 pub(crate) fn fill<I, E>(ids: &mut [I], mut mint: impl FnMut() -> std::result::Result<I, E>) -> Result<()>
 where
@@ -180,7 +180,7 @@ where
     Ok(())
 }
 
-/// Fills `ids` one by one with what cannot fail.
+/// Fills `ids` one by one; `make` cannot fail.
 #[inline]
 #[expect(clippy::unnecessary_wraps, reason = "what a worker returns")]
 pub(crate) fn fill_with<I>(ids: &mut [I], mut make: impl FnMut() -> I) -> Result<()> {

@@ -1,4 +1,4 @@
-//! IDs over HTTP, one by one, by wrk: floe beside nginx, which answers a constant.
+//! IDs over HTTP, one by one, with wrk: floe beside nginx, which answers with a constant.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -14,13 +14,13 @@ use crate::serve::Subject;
 const ROUNDS: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What both are asked for.
+/// The request to both.
 const PATH: &str = "/api/snowflake/get/snowflake";
 
 /// Measures both in turn and prints medians and the ratio.
 ///
 /// # Errors
-/// `nginx` or `wrk` that is not installed.
+/// `nginx` or `wrk` is not installed.
 pub(crate) fn report(binary: &Path) -> Result<bool> {
     for (tool, package) in [("wrk", "wrk"), ("nginx", "nginx-light")] {
         let found = Command::new(tool).arg("-v").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -103,7 +103,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // The master is told to end, so that it ends its workers.
+        // End the master, so that it ends its workers.
         let _ = Command::new("kill").arg(self.process.id().to_string()).status();
         let _ = self.process.wait();
     }

@@ -10,7 +10,7 @@ const LEFT: f64 = 330.0;
 const WIDTH: f64 = 560.0;
 const STEP: f64 = 18.0;
 const TOP: f64 = 60.0;
-/// Of 1, 2, 4, 8 and more threads: colours that colour-blind readers can tell apart (Okabe, Ito).
+/// For 1, 2, 4, 8 and more threads: colours that colour-blind readers can distinguish (Okabe, Ito).
 const COLOURS: [(usize, &str); 5] =
     [(1, "#0072b2"), (2, "#e69f00"), (4, "#009e73"), (8, "#d55e00"), (16, "#cc79a7")];
 
@@ -68,7 +68,7 @@ pub(crate) fn svg(lines: &[Line]) -> String {
         );
         power += 1.0;
     }
-    // What no row is expected to be left of.
+    // No row is expected to the left of these.
     for limit in lines.iter().filter(|line| line.threads == 1 && [COUNTER, ATOMIC_ADD].contains(&line.name)) {
         if let Some(nanos) = limit.nanos() {
             let at = x(nanos);

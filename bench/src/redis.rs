@@ -1,6 +1,6 @@
-//! `INCR` by redis-benchmark, on a real Redis and on floe in turn: requests a second, and what each costs the server's
-//! processor. What floe answers before it is on a disk stands beside a Redis that persists nothing; a counter beside one
-//! that flushes before it answers.
+//! `INCR` by redis-benchmark, on a real Redis and on floe in turn: requests a second, and the server's processor time
+//! for each. A segment and a snowflake are compared with a Redis that persists nothing, a counter with one that flushes
+//! before it answers.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ const CLIENTS: &str = "50";
 /// The pipelines' depths, and how many requests are measured at each.
 const DEPTHS: [(u32, u32); 3] = [(1, 200_000), (16, 1_600_000), (128, 6_400_000)];
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Copy)]
 struct Row {
     a_second: f64,
@@ -92,7 +92,7 @@ fn median(rows: &[Row]) -> Row {
     Row { a_second: of(|row| row.a_second), micros: of(|row| row.micros) }
 }
 
-/// What a process has used of the processors so far, in user and in system mode.
+/// The processor time that a process has used so far, in user and system mode.
 fn processor_micros(process: u32) -> Result<f64> {
     /// `sysconf(_SC_CLK_TCK)` on every Linux that floe runs on.
     const TICKS_A_SECOND: f64 = 100.0;

@@ -1,8 +1,8 @@
-//! What is measured: the one list of rows, and those of numbers of 64 bits. floe, and others beside it.
+//! The one list of rows, and the rows of numbers of 64 bits: floe, and others beside it.
 //!
-//! A layout with 12 bits of sequence yields 4096 IDs in a millisecond, 244 ns each, whatever the code costs. So the
-//! cost of the code is measured on a layout with 20 bits of sequence, for floe and for the peers that can have one;
-//! the others are a group of their own.
+//! A layout with 12 bits of sequence yields 4096 IDs in a millisecond, 244 ns each, however fast the code is. So the
+//! code is measured on a layout with 20 bits of sequence, for floe and for the others that can have one. The rest are a
+//! group of their own.
 
 use std::cell::Cell;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -17,30 +17,30 @@ use crate::Result;
 use crate::measure::{Outcome, fill, fill_with, run};
 use crate::{kinds, limits, texts};
 
-/// What is measured on each number of threads.
+/// A measurement on each number of threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
-    /// What it may be compared with.
+    /// The rows of one group may be compared.
     pub(crate) group: &'static str,
     pub(crate) name: &'static str,
     pub(crate) threads: &'static [usize],
     /// IDs of all threads together in one round.
     pub(crate) count: usize,
-    /// Makes so many IDs on so many threads.
+    /// Makes this many IDs on this many threads.
     pub(crate) run: fn(threads: usize, count: usize) -> Result<Outcome>,
 }
 
-/// On how many threads most rows run.
+/// The numbers of threads on which most rows run.
 pub(crate) const THREADS: &[usize] = &[1, 2, 4, 8];
 /// IDs of one batch.
 pub(crate) const BATCH: usize = 1_000;
-/// IDs of one round, where they cost nanoseconds.
+/// IDs of one round, if one takes nanoseconds.
 pub(crate) const MANY: usize = 10_000_000;
-/// Where they cost 244 ns.
+/// If one takes 244 ns.
 const SOME: usize = 400_000;
-/// Where they cost 39 us.
+/// If one takes 39 us.
 const A_FEW: usize = 4_000;
-/// Where they cost a write to disk.
+/// If one takes a write to disk.
 const FEW: usize = 1_000;
 
 ferroid::define_snowflake_id!(Roomy, u64, reserved: 1, timestamp: 41, machine_id: 2, sequence: 20);
@@ -131,7 +131,7 @@ fn roomy() -> Result<Layout> {
     Ok("time:41 worker:2 sequence:20 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse()?)
 }
 
-/// For many IDs at once: 20 bits allow one each 0.95 ns, and these one each 0.24 ns, for 17 years.
+/// For many IDs at once: 20 bits allow one ID each 0.95 ns, and these one each 0.24 ns, for 17 years.
 fn vast() -> Result<Layout> {
     Ok("time:39 worker:2 sequence:22 tick=1ms epoch=2026-01-01T00:00:00.000Z".parse()?)
 }
@@ -149,7 +149,7 @@ fn generator(layout: fn() -> Result<Layout>, threads: usize, count: usize) -> Re
     generator_of(&Floe::open(Memory::default())?, layout, threads, count)
 }
 
-/// One thread's IDs of a shared generator on this floe.
+/// Measures one thread's IDs of a shared generator on this floe.
 pub(crate) fn snowflakes(floe: &Floe) -> Result<Outcome> {
     generator_of(floe, roomy, 1, MANY)
 }
@@ -167,7 +167,7 @@ fn generator_of(
     })
 }
 
-/// A generator that has a window.
+/// A generator that already has a window.
 fn ready(floe: &Floe, layout: fn() -> Result<Layout>) -> Result<Generator> {
     let generator = floe.snowflake("orders", layout()?)?;
     generator.mint()?;
@@ -205,7 +205,7 @@ fn segment(threads: usize, count: usize) -> Result<Outcome> {
     segment_of(&Floe::open(Memory::default())?, threads, count)
 }
 
-/// Numbers of a segment on this floe.
+/// Measures numbers of a segment on this floe.
 pub(crate) fn segment_of(floe: &Floe, threads: usize, count: usize) -> Result<Outcome> {
     let segment = tickets(floe)?;
     run(threads, count, || {
@@ -229,7 +229,7 @@ fn segment_batches(threads: usize, count: usize) -> Result<Outcome> {
     })
 }
 
-/// A segment with steps as large as a name has them that has minted at this rate for a while.
+/// A segment that has minted at this rate for a while, so its steps are as large as they get.
 fn tickets(floe: &Floe) -> Result<Segment> {
     let options = NameOptions { min_step: 20_000_000, max_step: 100_000_000, ..NameOptions::default() };
     let tickets = floe.define(&Name::new("tickets")?, &Definition::SEGMENT, &options)?;
@@ -283,7 +283,7 @@ fn ferroid_lock(threads: usize, count: usize) -> Result<Outcome> {
     })
 }
 
-/// Its one generator of a process, with as many bits as floe has here.
+/// The process's only generator, with as many bits as floe has here.
 fn idgenerator(threads: usize, count: usize) -> Result<Outcome> {
     static READY: LazyLock<std::result::Result<(), String>> = LazyLock::new(|| {
         let options = IdGeneratorOptions::new().worker_id(1).worker_id_bit_len(2).seq_bit_len(20);

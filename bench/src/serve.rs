@@ -1,4 +1,4 @@
-//! How soon `floe serve` answers on a fresh data directory, and how much memory it holds when nobody asks.
+//! How soon `floe serve` answers on a fresh data directory, and how much memory it holds without requests.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -52,10 +52,10 @@ impl Server {
     }
 }
 
-/// A server with a name of each kind that is compared with others, in a directory of its own.
+/// A server with a name of each kind that is compared with others, in its own directory.
 pub(crate) struct Subject {
     pub(crate) server: Server,
-    /// Where everything but MySQL's protocol is served.
+    /// The port of every protocol but MySQL's.
     pub(crate) port: u16,
     pub(crate) mysql: u16,
     _dir: tempfile::TempDir,
@@ -78,7 +78,7 @@ layout = 'twitter'
 ";
 
 impl Subject {
-    /// Starts it; `limits` are lines of that section of its configuration.
+    /// Starts it. `limits` are lines for that section of its configuration.
     pub(crate) fn start(binary: &Path, limits: &str) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let config = dir.path().join("floe.toml");

@@ -1,5 +1,5 @@
-//! Every wire at once on the one port, while the server is killed and started again: no ID may come twice, on whatever
-//! wires, no counter may go back, and each wire has to be served again after every kill.
+//! Every wire at once on the one port, while the server is killed and started again. No ID may occur twice on any
+//! wires, no counter may go back, and each wire must be served again after every kill.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -17,7 +17,7 @@ const LIFE: Duration = Duration::from_secs(5);
 /// How many clients each wire has.
 const CLIENTS: usize = 4;
 
-/// Mints on all wires for so many seconds and checks every ID.
+/// Mints on all wires for this many seconds and checks every ID.
 pub(crate) fn run(binary: &Path, seconds: u32) -> Result<bool> {
     let dir = tempfile::tempdir()?;
     let config = dir.path().join("floe.toml");

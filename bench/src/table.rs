@@ -42,7 +42,7 @@ pub(crate) fn markdown(machine: &Machine, rounds: usize, lines: &[Line]) -> Stri
     text
 }
 
-/// All that the table has, and each round.
+/// Everything in the table, and each round.
 pub(crate) fn json(machine: &Machine, rounds: usize, lines: &[Line]) -> Value {
     let rows: Vec<Value> = lines
         .iter()
@@ -66,7 +66,7 @@ pub(crate) fn json(machine: &Machine, rounds: usize, lines: &[Line]) -> Value {
     json!({ "machine": machine.json(), "rounds": rounds, "rows": rows })
 }
 
-/// Three digits where there are as many, `-` where nothing was measured.
+/// At least three digits if there are as many; `-` if nothing was measured.
 fn figure(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),

@@ -1,5 +1,5 @@
-//! Numbers written as texts, each beside the crate that its users have today. The texts are compared, so the numbers that
-//! are written are consecutive ones, with many digits.
+//! Numbers written as texts, each beside the crate that is used today. The texts are checked for repetitions, so the
+//! numbers are consecutive, with many digits.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn form(form: &str, threads: usize, count: usize) -> Result<Outcome> {
     })
 }
 
-/// Texts that one thread writes of numbers of its own. One that was not written is empty, and so repeated.
+/// Texts of one thread's own numbers. A text that was not written is empty, and so counts as repeated.
 fn written<W>(threads: usize, count: usize, writer: impl Fn() -> W) -> Result<Outcome>
 where
     W: FnMut(u64) -> Text + Send + 'static,
@@ -67,7 +67,7 @@ where
     })
 }
 
-/// As it is compared.
+/// In the form in which it is compared.
 fn text(bytes: &[u8]) -> Text {
     let mut text = [0; 24];
     text[..bytes.len()].copy_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! Flickr's tickets, by one client, on a real MariaDB and on floe's MySQL port in turn.
+//! Flickr's tickets, from one client, on a real MariaDB and on floe's MySQL port in turn.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
@@ -17,13 +17,13 @@ const TIME: Duration = Duration::from_secs(3);
 
 const TABLE: &str = "CREATE TABLE floe.Tickets64 (id bigint unsigned NOT NULL auto_increment, stub char(1) NOT NULL default '', PRIMARY KEY (id), UNIQUE KEY stub (stub))";
 const MINT: &[u8] = b"REPLACE INTO Tickets64 (stub) VALUES ('a')";
-/// Error 1213, with which InnoDB asks a client to try again.
+/// Error 1213, by which InnoDB asks a client to try again.
 const DEADLOCK: &[u8] = b"\xff\xbd\x04";
 const READ: &[u8] = b"SELECT LAST_INSERT_ID()";
 const BOTH: &[u8] = b"REPLACE INTO Tickets64 (stub) VALUES ('a'); SELECT LAST_INSERT_ID()";
 
-/// Measures MariaDB with Flickr's table (MyISAM), the same on InnoDB, and floe, and prints medians and ratios. Whether no
-/// ticket came twice.
+/// Measures MariaDB with Flickr's table (MyISAM), the same on InnoDB, and floe. Prints medians and ratios. Returns
+/// whether no ticket occurred twice.
 pub(crate) fn report(binary: &Path) -> Result<bool> {
     let floe = Subject::start(binary, "")?;
     let servers = ["MyISAM", "InnoDB"].map(|engine| {
@@ -55,9 +55,9 @@ pub(crate) fn report(binary: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Tickets a second of all clients together, none of which may be like another. One thread has all clients, so that the
-/// processors are the server's as far as possible, and each has one query under way before an answer is waited for: one
-/// after the other they would measure how long this machine takes to wake a thread.
+/// Tickets a second of all clients together; no two may be equal. One thread runs all clients, to leave the processors
+/// to the server as far as possible. Each client sends one query before the thread waits for an answer: one client
+/// after the other would measure how long this machine takes to wake a thread.
 fn measure(port: u16, together: bool) -> Result<f64> {
     let mut clients = (0..CLIENTS).map(|_| Client::connect(port)).collect::<Result<Vec<_>>>()?;
     let (start, mut all) = (now(), Vec::new());
@@ -81,7 +81,7 @@ fn measure(port: u16, together: bool) -> Result<f64> {
     }
 }
 
-/// As much of a MySQL client as tickets need: a user without a password, and answers in text.
+/// The part of a MySQL client that tickets need: a user without a password, and answers in text.
 struct Client {
     stream: BufReader<TcpStream>,
     packet: Vec<u8>,
@@ -105,7 +105,7 @@ impl Client {
         client.write(1, &login)?;
         let mut number = 3;
         while client.read()? == Some(0xfe) {
-            // Another way to log in is asked for: without a password all of them send nothing.
+            // The server asks for another login method. Without a password every method sends nothing.
             client.write(number, &[])?;
             number += 2;
         }
@@ -113,7 +113,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Asks for a ticket, as Flickr's clients do.
+    /// Requests a ticket, as Flickr's clients do.
     fn ask(&mut self, together: bool) -> Result<()> {
         self.query(if together { BOTH } else { MINT })
     }
@@ -164,7 +164,7 @@ impl Client {
         Ok(self.packet.first().copied())
     }
 
-    /// The last packet is no error.
+    /// Checks that the last packet is no error.
     fn fine(&self) -> Result<()> {
         match self.packet.first() {
             Some(0xff) => Err(format!("the server says {}", self.packet.escape_ascii()).into()),

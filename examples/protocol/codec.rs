@@ -1,10 +1,10 @@
-//! The codec of the example: bytes to requests. It would be a module of `floe-wire`.
+//! The example's codec: bytes to requests. It would be a module of `floe-wire`.
 //!
 //! A request is a line, `@mint orders` and a line feed.
 
 use floe_wire::{Begins, Protocol};
 
-/// The protocol as a whole. No other one begins with an `@`.
+/// The protocol as a whole. No other protocol begins with an `@`.
 pub(crate) const PROTOCOL: Protocol = Protocol {
     word: "lines",
     name: "lines",
@@ -20,16 +20,16 @@ pub(crate) const PROTOCOL: Protocol = Protocol {
 /// The longest line, with its end.
 const LONGEST: usize = 256;
 
-/// Why a line is no request.
+/// Why a line is not a request.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Error {
     /// It is longer than any request.
     TooLong,
-    /// It is none that is known.
+    /// It is unknown.
     Unknown,
 }
 
-/// The name in the request at the front of what has come, and how many bytes the request has; `None` where it is not whole.
+/// The name in the request at the front of the bytes, and the request's length in bytes; `None` until it is complete.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Option<(&str, usize)>, Error> {
     let within = bytes.get(..LONGEST).unwrap_or(bytes);
     let Some(end) = within.iter().position(|byte| *byte == b'\n') else {

@@ -1,5 +1,5 @@
-//! The front of the example: requests to the one service, and what comes of them to bytes. It would be a module below
-//! `fronts` in `floe-server`, whose tests build it and run what stands at its end.
+//! The example's front: requests to the one service, and their results to bytes. It would be a module below `fronts` in
+//! `floe-server`, whose tests build it and run the tests at its end.
 //!
 //! ```text
 //! @mint orders
@@ -24,7 +24,7 @@ use crate::service::call::NATIVE;
 use crate::session::{Next, Session, Taken};
 use crate::status::{Refusal, Status};
 
-/// What the listener knows of it.
+/// The description for the listener.
 pub(crate) const FRONT: Front = Front {
     protocol: &codec::PROTOCOL,
     serve,
@@ -84,7 +84,7 @@ impl Session for Lines {
 impl Lines {
     fn refuse(&self, refusal: &Refusal, output: &mut Vec<u8>) {
         self.metrics.refused(refusal.status);
-        // A column of the table of errors would stand here, if the protocol had codes.
+        // If the protocol had codes, a column of the table of errors would be here.
         let _ = match refusal.status {
             Status::Busy | Status::Unavailable => writeln!(output, "again: {}", refusal.text()),
             _ => writeln!(output, "{}", refusal.text()),
@@ -103,13 +103,13 @@ mod tests {
         let Endpoint::Tcp(address) = endpoint else { panic!("{endpoint}") };
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(words.as_bytes()).await.unwrap();
-        // A client of lines says so when it has no more. One of HTTP would be taken for gone.
+        // This protocol's client says when it is done. An HTTP client that does so would count as gone.
         if words.starts_with('@') {
             stream.shutdown().await.unwrap();
         }
         let mut said = String::new();
         let read = stream.read_to_string(&mut said).await;
-        // Closing on what nobody has read resets the connection.
+        // Closing with unread bytes resets the connection.
         assert!(read.is_ok() || said.is_empty(), "{read:?} {said}");
         said
     }
@@ -130,7 +130,7 @@ mod tests {
             crate::run(config, stopped, |started| ready.send(started.clone()).unwrap()).await
         });
         let started = started.await.unwrap();
-        // On the port of all protocols, and on its own, which the configuration reads by its word.
+        // On the port of all protocols, and on its own, which the configuration names by the protocol's word.
         assert_eq!(say(&started.endpoints[0], "@mint orders\n@mint orders\n").await, "1\n2\n");
         let (name, own) = &started.ports[0];
         assert_eq!(*name, "lines");
@@ -138,7 +138,7 @@ mod tests {
         assert!(say(own, "@mint nobody\n").await.starts_with("unknown-name: there is no name `nobody`"));
         assert!(say(own, "@what\n").await.starts_with("bad-request: Unknown"));
         assert!(say(own, &"@".repeat(300)).await.starts_with("bad-request: TooLong"));
-        // Pages of the web are not answered there, and what it counts is shown.
+        // Its own port answers no web pages, and its counters are shown.
         assert_eq!(say(own, "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await, "");
         let page = say(
             &started.endpoints[0],

@@ -1,4 +1,4 @@
-//! Azurite, Microsoft's server of Azure's blobs for tests.
+//! Azurite, Microsoft's test server for Azure's blobs.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::{Home, Server, listens, minio, output};
 const ACCOUNT: &str = "devstoreaccount1";
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-/// Makes the container `ids`, which takes a request that is signed.
+/// Makes the container `ids`, which takes a signed request.
 const CONTAINER: &str = r#"
 const [port, account, key] = process.argv.slice(1), { createHmac } = require("node:crypto");
 const date = new Date().toUTCString(), version = "2021-08-06";
@@ -29,7 +29,7 @@ fetch(`http://127.0.0.1:${port}/${account}/ids?restype=container`, { method: "PU
 pub struct Azurite(Server);
 
 impl Azurite {
-    /// A server that keeps what it is given on the disk.
+    /// A server that keeps its data on disk.
     pub fn start() -> Self {
         let start = move |home: &Home, port: u16| {
             let mut command = home.command(Path::new("/usr/bin/env"));
@@ -43,7 +43,7 @@ impl Azurite {
         server
     }
 
-    /// The URL of the container's folder `floe` for floe, at a port (its own, or a proxy's), with these options too.
+    /// The URL of the container's folder `floe` for floe, at a port (its own or a proxy's), with these options added.
     pub fn url_at(port: u16, options: &str) -> String {
         static FILE: LazyLock<PathBuf> = LazyLock::new(|| minio::secret("azurite", KEY));
         let (endpoint, key) = (format!("http://127.0.0.1:{port}/{ACCOUNT}"), FILE.display());

@@ -1,4 +1,4 @@
-//! A certificate authority made for one test, and a stranger whom nobody should trust.
+//! A certificate authority made for one test, and another one that nobody should trust.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 
 use crate::Home;
 
-/// Files of PEM in a server's home.
+/// PEM files in a server's home.
 pub struct Certificates {
     /// The server's certificate.
     pub server: PathBuf,
@@ -23,7 +23,7 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Makes them for a server that goes by `host`.
+    /// Makes them for a server with the name `host`.
     pub fn for_host(host: &str, home: &Home) -> Self {
         let authority = |name: &str| {
             let mut params = CertificateParams::new([]).unwrap();

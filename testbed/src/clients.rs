@@ -17,7 +17,7 @@ pub fn node(script: &Path) -> Command {
     command
 }
 
-/// Where `scripts/clients` puts things. Panics with the way out where it has not run.
+/// The place of something that `scripts/clients` installs. Panics with the way out if it has not run.
 pub fn installed(path: &str) -> PathBuf {
     let workspace =
         Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the testbed lies in the workspace");

@@ -1,7 +1,7 @@
-//! Two servers of DynamoDB's protocol, and Amazon's own command line to ask them as an operator would.
+//! Two servers of DynamoDB's protocol, and Amazon's own command line for an operator's commands.
 //!
-//! Dynalite keeps its tables on the disk. It looks at no signature and knows no rights. Moto, which does, forgets
-//! everything when it ends.
+//! Dynalite keeps its tables on disk, but checks neither signatures nor rights. Moto checks both, but loses everything
+//! when it ends.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write as _};
@@ -15,15 +15,15 @@ use rustix::process::Signal;
 
 use crate::{Home, Server, listens, minio, output};
 
-/// The key that clients have where nobody looks at it.
+/// The clients' key if nobody checks it.
 const KEY: &str = "floe";
 const SECRET: &str = "a-secret-of-eight-and-more";
 
-/// A Dynalite, which makes no table by itself.
+/// A Dynalite, which makes no table on its own.
 pub struct Dynalite(Server);
 
 impl Dynalite {
-    /// A server with these options beside what it needs, in which a table is being made for a moment.
+    /// A server with these options added, in which making a table takes a moment.
     pub fn start(options: &[&str]) -> Self {
         let options: Vec<String> = options.iter().map(ToString::to_string).collect();
         let start = move |home: &Home, port: u16| {
@@ -36,19 +36,19 @@ impl Dynalite {
         Self(Server::new(Home::new("dynalite"), Signal::TERM, start, listens))
     }
 
-    /// The URL of the table `ids` for floe, at a port (its own, or a proxy's), with these options too.
+    /// The URL of the table `ids` for floe, at a port (its own or a proxy's), with these options added.
     pub fn url_at(port: u16, options: &str) -> String {
         static FILE: LazyLock<PathBuf> = LazyLock::new(|| minio::secret("dynamodb", SECRET));
         url(port, KEY, &FILE, options)
     }
 
-    /// What `aws dynamodb` says to a command.
+    /// The output of an `aws dynamodb` command.
     #[track_caller]
     pub fn aws(&self, command: &str) -> String {
         output(&mut aws(self.port(), [KEY, SECRET], &format!("dynamodb {command}")))
     }
 
-    /// The whole answer to a request, which is sent to the server at `port`: `HTTP/1.1 200 OK` and so on.
+    /// Sends a request to the server at `port`, and returns the whole answer: `HTTP/1.1 200 OK` and so on.
     pub fn ask(port: u16, operation: &str, body: &str) -> String {
         let heads = [
             "Content-Type: application/x-amz-json-1.0".to_owned(),
@@ -70,21 +70,21 @@ impl Deref for Dynalite {
     }
 }
 
-/// A Moto whose users have the rights that they are given, and who are asked for signatures.
+/// A Moto that checks signatures, and gives its users the rights of their policy.
 pub struct Moto {
     server: Server,
     keys: [String; 2],
 }
 
 impl Moto {
-    /// A server with the one user `floe`, who has the rights in this policy of IAM.
+    /// A server with the single user `floe`, who has the rights in this IAM policy.
     ///
-    /// Before anybody is asked for rights, these commands of `aws dynamodb` are carried out.
+    /// These `aws dynamodb` commands run before rights are checked.
     pub fn start(policy: &str, before: &[&str]) -> Self {
         let start = |home: &Home, port: u16| {
             let mut command = home.command(&installed("python/bin/python"));
             command.args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()]);
-            // It asks no cloud for what it does not have.
+            // It asks no cloud for things that it does not have.
             command.env("MOTO_DISABLE_GLOBAL_CORS", "true");
             command
         };
@@ -98,7 +98,7 @@ impl Moto {
         for command in before {
             moto.aws(command);
         }
-        // From the next request on, keys and rights are asked for.
+        // From the next request on, keys and rights are checked.
         let answer = post(moto.server.port(), "/moto-api/reset-auth", &[], "0");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         Self { keys, ..moto }
@@ -109,13 +109,13 @@ impl Moto {
         output(aws.args([command, "--user-name", "floe", "--output", "text"]).args(arguments))
     }
 
-    /// The URL of the table `ids` for floe as that user, at a port (its own, or a proxy's), with these options too.
+    /// The URL of the table `ids` for floe as that user, at a port (its own or a proxy's), with these options added.
     pub fn url_at(&self, port: u16, options: &str) -> String {
         let file = self.server.home().write("secret", &self.keys[1]);
         url(port, &self.keys[0], &file, options)
     }
 
-    /// What `aws dynamodb` says to a command of that user.
+    /// The output of an `aws dynamodb` command of that user.
     #[track_caller]
     pub fn aws(&self, command: &str) -> String {
         let keys = self.keys.each_ref().map(String::as_str);
@@ -136,7 +136,7 @@ fn url(port: u16, key: &str, secret: &Path, options: &str) -> String {
     format!("dynamodb://ids?endpoint=http://127.0.0.1:{port}&key_id={key}&password_file={secret}&{options}")
 }
 
-/// Amazon's command line before a command, whose words have no spaces in them.
+/// A command of Amazon's command line. Its words must have no spaces.
 fn aws(port: u16, [key, secret]: [&str; 2], command: &str) -> Command {
     let mut aws = Command::new(installed("python/bin/aws"));
     aws.args(["--endpoint-url", &format!("http://127.0.0.1:{port}"), "--region", "us-east-1"]);

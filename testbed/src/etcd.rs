@@ -1,4 +1,4 @@
-//! etcd, a cluster of one that others may join.
+//! etcd, a cluster of one member that others may join.
 
 use std::ops::Deref;
 use std::process::Command;
@@ -8,17 +8,17 @@ use rustix::process::Signal;
 
 use crate::{Certificates, Home, Server, free_port, output, program};
 
-/// A member of a cluster, which is alone in it at first.
+/// A member of a cluster, at first the only one.
 pub struct Etcd(Server);
 
 impl Etcd {
-    /// A server with these settings beside its defaults, as on the command line: `["--quota-backend-bytes=…"]`.
+    /// A server with these settings added, as on the command line: `["--quota-backend-bytes=…"]`.
     pub fn start(settings: &[&str]) -> Self {
         Self::start_in(Home::new("etcd"), "http", &Cluster::fresh(free_port()), settings)
     }
 
-    /// A server that takes TLS and nothing else, for `host`, with these settings too. Its certificate is good for a
-    /// client as well.
+    /// A server for `host` that accepts only TLS, with these settings added. Its certificate is also valid for a
+    /// client.
     pub fn start_with_tls(host: &str, settings: &[&str]) -> (Self, Certificates) {
         let home = Home::new("etcd");
         let certificates = Certificates::for_host(host, &home);
@@ -27,12 +27,12 @@ impl Etcd {
         (Self::start_in(home, "https", &Cluster::fresh(free_port()), &settings), certificates)
     }
 
-    /// One more member of its cluster.
+    /// Another member of its cluster.
     pub fn join(&self) -> Self {
         self.add(&[], "health")
     }
 
-    /// One more that has no say in its cluster.
+    /// Another member, without a vote.
     pub fn join_as_learner(&self) -> Self {
         self.add(&["--learner"], "status")
     }
@@ -55,7 +55,7 @@ impl Etcd {
             let (client, others) =
                 (format!("{scheme}://127.0.0.1:{port}"), format!("http://127.0.0.1:{peer}"));
             command.args(["--data-dir=data", "--logger=zap", "--log-level=warn"]);
-            // The check would keep a second member from joining until the first two have known each other for a while.
+            // The check would keep a second member out until the first two have known each other for a while.
             command.args(["--strict-reconfig-check=false", &format!("--name=n{peer}")]);
             command.arg(format!("--initial-cluster-state={state}"));
             command.args(["--heartbeat-interval=10", "--election-timeout=50"]);
@@ -82,7 +82,7 @@ impl Etcd {
         Self(Server::new(home, Signal::TERM, start, ready))
     }
 
-    /// One server for all tests of a process that do it no harm.
+    /// One server for all tests of a process that do not harm it.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Etcd> = OnceLock::new();
         SHARED.get_or_init(|| Self::start(&[]))
@@ -93,20 +93,20 @@ impl Etcd {
         format!("etcd://127.0.0.1:{}/floe", self.port())
     }
 
-    /// What etcd's own client says to a command, as an operator would ask.
+    /// The output of a command of etcd's own client, for an operator's commands.
     #[track_caller]
     pub fn control(&self, arguments: &[&str]) -> String {
         output(control(self.port(), "http").args(arguments))
     }
 }
 
-/// Which cluster a member belongs to.
+/// The cluster that a member belongs to.
 #[derive(Clone)]
 struct Cluster {
     peer: u16,
     members: String,
     state: &'static str,
-    /// What of its endpoint says that it is there.
+    /// The endpoint's path that shows whether it is ready.
     readiness: &'static str,
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// The library, in the same places as `scripts/test` looks for it; nothing where it is not installed.
+/// The library, in the places where `scripts/test` looks for it; `None` if it is not installed.
 pub fn faketime() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("FLOE_LIBFAKETIME") {
         return Some(path.into());

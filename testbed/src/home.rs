@@ -1,4 +1,4 @@
-//! A directory in which servers work and keep their files, and that outlives no test.
+//! A directory in which servers run and keep their files. It never outlives its test.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -10,10 +10,10 @@ use std::thread;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
 
-/// `nobody` and `nogroup`: servers refuse to run as root, so they run as somebody who owns nothing.
+/// `nobody` and `nogroup`: servers refuse to run as root, so they run as a user who owns nothing.
 const NOBODY: u32 = 65534;
 
-/// Outlives the test process however it ends: kills every process that works in the directory, and removes it.
+/// Survives the test process, however that ends: it kills every process in the directory, and deletes the directory.
 const WATCHDOG: &str = r#"
 trap '' HUP INT TERM
 cat >/dev/null
@@ -25,10 +25,10 @@ done
 for try in 1 2 3 4 5; do rm -rf "$1" 2>/dev/null && break; done
 "#;
 
-/// A directory in which servers work and keep their files.
+/// A directory in which servers run and keep their files.
 pub struct Home {
     path: PathBuf,
-    /// Its standard input is the rope: when it goes slack, the directory goes.
+    /// The test holds its standard input open. When that closes, the watchdog deletes the directory.
     watchdog: Child,
 }
 
@@ -53,12 +53,12 @@ impl Home {
         home
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes a file that the server may read, and nobody else.
+    /// Writes a file that only the server may read.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let file = self.path.join(name);
         fs::write(&file, text).unwrap();
@@ -67,7 +67,7 @@ impl Home {
         file
     }
 
-    /// The same in a folder, which is made and which the server may write to.
+    /// The same in a folder, which is made, and to which the server may write.
     pub fn write_below(&self, folder: &str, name: &str, text: &str) -> PathBuf {
         let folder_path = self.path.join(folder);
         fs::create_dir_all(&folder_path).unwrap();
@@ -75,7 +75,7 @@ impl Home {
         self.write(&format!("{folder}/{name}"), text)
     }
 
-    /// A command that runs in here, as an ordinary user, with its words in the file `log`.
+    /// A command that runs in here, as an ordinary user, with its output in the file `log`.
     pub fn command(&self, program: &Path) -> Command {
         let log = fs::File::options().create(true).append(true).open(self.path.join("log")).unwrap();
         let mut command = Command::new(program);
@@ -95,12 +95,12 @@ impl Home {
         command
     }
 
-    /// What the servers said.
+    /// The servers' output.
     pub fn log(&self) -> String {
         fs::read_to_string(self.path.join("log")).unwrap_or_default()
     }
 
-    /// Sends a signal to every process that works in here, children of servers included.
+    /// Sends a signal to every process in here, including servers' children.
     pub fn signal(&self, signal: Signal) {
         for process in self.processes() {
             // It may have ended meanwhile.
@@ -108,8 +108,8 @@ impl Home {
         }
     }
 
-    /// SIGSTOP for every process that works in here, and waits until all their threads stand still: one that runs on
-    /// another processor goes on until the kernel reaches it.
+    /// SIGSTOP for every process in here; waits until all their threads stand still. A thread on another processor
+    /// continues until the kernel reaches it.
     pub fn freeze(&self) {
         loop {
             self.signal(Signal::STOP);
@@ -120,7 +120,7 @@ impl Home {
         }
     }
 
-    /// Every process that works in here.
+    /// Every process whose working directory is in here.
     pub fn processes(&self) -> Vec<Pid> {
         let works_here = |process: &PathBuf| {
             fs::read_link(process.join("cwd")).is_ok_and(|directory| directory.starts_with(&self.path))
@@ -139,8 +139,8 @@ impl Home {
     }
 }
 
-/// Whether every thread of a process is stopped (`T`, or `t` under a debugger) or has ended (`Z`, `X`), as
-/// proc_pid_stat(5) has it behind the name, which may hold anything but is in parentheses.
+/// Whether every thread of a process is stopped (`T`, or `t` under a debugger) or has ended (`Z`, `X`): the state in
+/// proc_pid_stat(5) after the name, which is in parentheses and may hold any characters.
 fn stands_still(process: Pid) -> bool {
     let Ok(threads) = fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero())) else { return true };
     threads.flatten().all(|thread| {

@@ -1,10 +1,10 @@
-//! Real servers for tests and benchmarks: on free loopback ports, as an ordinary user, in a directory that goes away
+//! Real servers for tests and benchmarks: on free loopback ports, as an ordinary user, in a directory that is deleted
 //! with the test, however the test ends.
 //!
-//! A [`Server`] can be killed, frozen, stopped and run again on its files and its port; a [`Proxy`] before it loses
-//! replies or cuts the network. The programs come from the system (on Debian: `postgresql`, `mariadb-server`,
-//! `redis-server`, `etcd-server`, `zookeeper` with a Java runtime); `scripts/test` installs them, and a test whose
-//! program is missing fails with the package's name. Nothing here is part of floe.
+//! A [`Server`] can be killed, frozen, stopped and started again with its files and its port. A [`Proxy`] in front of
+//! it loses replies or cuts the network. The programs come from the system (on Debian: `postgresql`, `mariadb-server`,
+//! `redis-server`, `etcd-server`, `zookeeper` with a Java runtime); `scripts/test` installs them. If a program is
+//! missing, its tests fail with the package's name. Nothing here is part of floe.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 #![allow(clippy::missing_panics_doc, reason = "everything in here panics rather than let a test pass")]
@@ -44,21 +44,21 @@ pub use rig::Rig;
 pub use server::Server;
 pub use zookeeper::Zookeeper;
 
-/// What a process is sent.
+/// The signals to processes.
 pub use rustix::process::Signal;
 
-/// A port that nobody listens on, for a server that cannot be told to find one.
+/// A free port, for a server that cannot find one itself.
 ///
-/// It lies below those that the system gives to connections: whoever connects again and again to the port of a server
-/// that was killed would be given that very port one day, and talk to itself.
+/// It is below the ports that the system gives to connections. Otherwise a client that keeps connecting to a killed
+/// server's port would at some time get that very port, and talk to itself.
 pub fn free_port() -> u16 {
     let seed = RandomState::new().hash_one(std::process::id());
     let mut ports = (seed..).map(|number| 10_000 + u16::try_from(number % 20_000).unwrap());
     ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
-/// Where the system keeps `program`: in `variable`'s folder where that is set, in one of `folders`, or on the usual
-/// paths. Panics with the name of the Debian `package` where it is nowhere.
+/// The system's `program`: in `variable`'s folder if that is set, in one of `folders`, or on the usual paths. Panics
+/// with the name of the Debian `package` if it is in none of them.
 fn program(program: &str, variable: &str, folders: &[PathBuf], package: &str) -> PathBuf {
     let told = std::env::var_os(variable).map(PathBuf::from);
     let usual = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"].map(PathBuf::from);
@@ -71,12 +71,12 @@ fn program(program: &str, variable: &str, folders: &[PathBuf], package: &str) ->
     })
 }
 
-/// Whether somebody listens on a loopback port.
+/// Whether a process listens on a loopback port.
 fn listens(port: u16) -> bool {
     std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
 }
 
-/// The words of a command that has to succeed.
+/// The output of a command, which must succeed.
 #[track_caller]
 fn output(command: &mut std::process::Command) -> String {
     let output = command.output().unwrap();

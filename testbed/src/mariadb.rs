@@ -8,20 +8,20 @@ use rustix::process::Signal;
 
 use crate::{Home, Server, output, program, text};
 
-/// The default is made anew for every server, and takes 96 MB.
+/// The default is 96 MB, and is made for every server.
 const REDO_LOG: &str = "--innodb-log-file-size=8M";
 
 /// A MariaDB with its user `root`, without a password, and the database `floe`.
 pub struct Mariadb(Server);
 
 impl Mariadb {
-    /// A server with these settings beside its defaults, as on the command line: `["--sync-binlog=1"]`.
+    /// A server with these settings added, as on the command line: `["--sync-binlog=1"]`.
     pub fn start(settings: &[&str]) -> Self {
         Self::start_in(Home::new("mariadb"), settings)
     }
 
-    /// The same, in a home with files of its own. Temporary tables stay in it too: a server that starts removes those
-    /// of others.
+    /// The same, in a home with its own files. Temporary tables stay there too: a starting server deletes those of
+    /// others.
     pub fn start_in(home: Home, settings: &[&str]) -> Self {
         let data = home.path().join("data");
         let made = home
@@ -58,7 +58,7 @@ impl Mariadb {
         server
     }
 
-    /// One server for all tests of a process that do it no harm.
+    /// One server for all tests of a process that do not harm it.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Mariadb> = OnceLock::new();
         SHARED.get_or_init(|| Self::start(&[]))
@@ -74,7 +74,7 @@ impl Mariadb {
         format!("mysql://{user}@127.0.0.1:{}/floe", self.port())
     }
 
-    /// What MariaDB's own client says to statements, as an operator would ask.
+    /// The output of statements in MariaDB's own client, for an operator's commands.
     #[track_caller]
     pub fn sql(&self, sql: &str) -> String {
         let mut client = Command::new(program("mariadb", "FLOE_MARIADB", &[], "mariadb-client"));

@@ -1,4 +1,4 @@
-//! MinIO, a server of S3's protocol.
+//! MinIO, a server with S3's protocol.
 
 use std::fs;
 use std::ops::Deref;
@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use crate::{Home, Server, output};
 
-/// The name and the secret of the one user.
+/// The name and the secret of its only user.
 const USER: &str = "floe";
 const SECRET: &str = "a-secret-of-eight-and-more";
 
@@ -19,7 +19,7 @@ const SECRET: &str = "a-secret-of-eight-and-more";
 pub struct Minio(Server);
 
 impl Minio {
-    /// A server with these variables of its environment beside its defaults, `NAME=value` each.
+    /// A server with these environment variables added, `NAME=value` each.
     pub fn start(settings: &[&str]) -> Self {
         let home = Home::new("minio");
         let settings: Arc<[String]> = settings.iter().map(|setting| (*setting).to_owned()).collect();
@@ -28,7 +28,7 @@ impl Minio {
             command.args(["server", "data", "--quiet", "--address", &format!("127.0.0.1:{port}")]);
             command.args(["--console-address", "127.0.0.1:0"]);
             command.env("MINIO_ROOT_USER", USER).env("MINIO_ROOT_PASSWORD", SECRET);
-            // It asks nobody whether there is a newer one.
+            // It does not check for a newer version.
             command.env("MINIO_UPDATE", "off").env("HOME", home.path());
             command.envs(settings.iter().filter_map(|setting| setting.split_once('=')));
             command
@@ -43,7 +43,7 @@ impl Minio {
         server
     }
 
-    /// What the server answers to a request for a path in the bucket, as an operator would ask.
+    /// The server's answer to a request for a path in the bucket, for an operator's commands.
     #[track_caller]
     pub fn curl(&self, method: &str, path: &str) -> String {
         let mut curl = Command::new("curl");
@@ -59,7 +59,7 @@ impl Minio {
         output(curl.args(["-X", method, &format!("http://127.0.0.1:{}/ids{path}", self.port())]))
     }
 
-    /// The URL of the bucket's folder `floe` for floe, at a port (its own, or a proxy's), with these options too.
+    /// The URL of the bucket's folder `floe` for floe, at a port (its own or a proxy's), with these options added.
     pub fn url_at(port: u16, options: &str) -> String {
         static FILE: LazyLock<PathBuf> = LazyLock::new(|| secret("minio", SECRET));
         let secret = FILE.display();
@@ -87,13 +87,13 @@ fn program() -> PathBuf {
     path
 }
 
-/// Where `scripts/stores` puts what it installs.
+/// The folder in which `scripts/stores` installs.
 pub(crate) fn stores() -> PathBuf {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("target");
     std::env::var_os("CARGO_TARGET_DIR").map_or(target, PathBuf::from).join("stores")
 }
 
-/// A file with a secret, which nobody else can read.
+/// A file with a secret, which only its owner can read.
 pub(crate) fn secret(whose: &str, text: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("floe-{whose}-secret-{}", std::process::id()));
     fs::write(&path, text).unwrap();

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 use crate::{Home, Server, output, program};
 
-/// Passwords for the user `careful`, none for anybody else on loopback; `encrypted` has to use TLS.
+/// Passwords for the user `careful`, none for other users on loopback; `encrypted` must use TLS.
 const ACCESS: &str = "
 host all careful 127.0.0.1/32 scram-sha-256
 hostnossl all encrypted 127.0.0.1/32 reject
@@ -21,12 +21,12 @@ host all all 127.0.0.1/32 trust
 pub struct Postgres(Server);
 
 impl Postgres {
-    /// A server with these settings beside its defaults, `name=value` each.
+    /// A server with these settings added, `name=value` each.
     pub fn start(settings: &[&str]) -> Self {
         Self::start_in(Home::new("postgres"), settings)
     }
 
-    /// The same, in a home with files of its own.
+    /// The same, in a home with its own files.
     pub fn start_in(home: Home, settings: &[&str]) -> Self {
         let made = home
             .command(&Self::tool("initdb"))
@@ -37,8 +37,8 @@ impl Postgres {
         fs::write(home.path().join("data/pg_hba.conf"), ACCESS).unwrap();
         let settings: Arc<[String]> = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let start = move |home: &Home, port: u16| {
-            // What kill -9 leaves. PostgreSQL refuses to start where the process id in it belongs to a process of the same
-            // user, and another test's server may have been given it by now. No server of this home is there: see `kill`.
+            // kill -9 leaves this file. PostgreSQL refuses to start if its process id belongs to a process of the same
+            // user, and another test's server may have that id by now. No server of this home is running: see `kill`.
             drop(fs::remove_file(home.path().join("data/postmaster.pid")));
             let mut command = home.command(&Self::tool("postgres"));
             command.args(["-D", "data", "-p", &port.to_string()]);
@@ -57,7 +57,7 @@ impl Postgres {
         Self(Server::new(home, Signal::INT, start, ready))
     }
 
-    /// One server for all tests of a process that do it no harm.
+    /// One server for all tests of a process that do not harm it.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Postgres> = OnceLock::new();
         SHARED.get_or_init(|| Self::start(&[]))
@@ -73,7 +73,7 @@ impl Postgres {
         format!("postgres://{user}@127.0.0.1:{}/postgres", self.port())
     }
 
-    /// What PostgreSQL's own client says to a statement, as an operator would ask.
+    /// The output of a statement in PostgreSQL's own client, for an operator's commands.
     #[track_caller]
     pub fn psql(&self, sql: &str) -> String {
         let mut psql = Command::new(Self::tool("psql"));
@@ -88,7 +88,7 @@ impl Postgres {
             let entries = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
             let mut versions: Vec<_> =
                 entries.filter_map(|entry| Some(entry.ok()?.path().join("bin"))).collect();
-            // Debian's, the newest first; then a build from source.
+            // Debian's, newest first; then a build from source.
             versions.sort();
             versions.reverse();
             versions.push("/usr/local/pgsql/bin".into());

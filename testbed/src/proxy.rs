@@ -1,4 +1,4 @@
-//! A proxy on loopback that can lose what the server answers, cut the network between, and count round trips.
+//! A proxy on loopback that can lose a server's answers, cut the network, and count round trips.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
-/// Stands before a server until the test process ends.
+/// Stands in front of a server until the test process ends.
 pub struct Proxy {
     port: u16,
     road: Arc<Road>,
@@ -27,16 +27,16 @@ struct State {
     is_cut: bool,
 }
 
-/// What becomes of bytes on their way.
+/// The fate of bytes on their way.
 enum Fate {
     Arrives,
     Lost,
-    /// Lost, and so is the connection.
+    /// They are lost, and so is the connection.
     Severed,
 }
 
 impl Proxy {
-    /// Stands before the server at `port`.
+    /// A proxy in front of the server at `port`.
     pub fn before(port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let proxy = Self { port: listener.local_addr().unwrap().port(), road: Arc::default() };
@@ -78,14 +78,14 @@ impl Proxy {
         self.port
     }
 
-    /// Whether every reply from now on is lost; requests go on reaching the server. A connection that lost a reply ends
-    /// with the first one that is not lost: no later reply stands in for an earlier one.
+    /// Whether to lose every reply from now on; requests still reach the server. A connection that lost a reply ends
+    /// with the first one that is not lost, so that no later reply takes the place of an earlier one.
     pub fn lose_replies(&self, lose: bool) {
         self.road.state.lock().unwrap().loses_replies = lose;
     }
 
-    /// Whether a connection ends with its next reply, which is lost: the server has done what it was asked, and the client
-    /// is told that nobody is there.
+    /// Whether a connection ends with its next reply, which is lost: the server has executed the request, and the
+    /// client sees a closed connection.
     pub fn sever(&self, sever: bool) {
         self.road.state.lock().unwrap().severs = sever;
     }
@@ -95,14 +95,14 @@ impl Proxy {
         self.road.lost_replies.load(Ordering::SeqCst)
     }
 
-    /// How often a client has spoken first, or after the server had: once for each round trip, where one connection
-    /// carries one call at a time and neither side speaks unasked.
+    /// How often a client has spoken first, or after the server: once for each round trip, if one connection carries
+    /// one call at a time and neither side speaks without being asked.
     pub fn round_trips(&self) -> u64 {
         self.road.round_trips.load(Ordering::SeqCst)
     }
 
-    /// Whether nothing passes, in either direction: nobody is told, and what was sent arrives when it is healed, as
-    /// TCP has it.
+    /// Whether nothing passes, in either direction. Neither side is told, and what was sent arrives when the cut ends,
+    /// as in TCP.
     pub fn cut(&self, cut: bool) {
         self.road.state.lock().unwrap().is_cut = cut;
         self.road.healed.notify_all();
@@ -110,13 +110,13 @@ impl Proxy {
 }
 
 impl Road {
-    /// The state, once it is not cut.
+    /// The state, as soon as it is not cut.
     fn wait(&self) -> State {
         let state = self.state.lock().unwrap();
         *self.healed.wait_while(state, |state| state.is_cut).unwrap()
     }
 
-    /// Passes on what is to arrive.
+    /// Passes on the bytes that should arrive.
     fn pass(&self, mut from: TcpStream, mut to: TcpStream, fate: impl Fn(State) -> Fate) {
         let mut buffer = [0; 16 << 10];
         let mut has_lost = false;

@@ -8,17 +8,17 @@ use rustix::process::Signal;
 
 use crate::{Certificates, Home, Server, output, program};
 
-/// A Redis that writes every change to its append-only file before it answers, unless told otherwise.
+/// A Redis that writes every change to its append-only file before it answers, unless a setting says otherwise.
 pub struct Redis(Server);
 
 impl Redis {
-    /// A server with these settings beside floe's needs, as on the command line: `["--appendonly", "no"]`. The
-    /// later setting wins.
+    /// A server with these settings added to floe's needs, as on the command line: `["--appendonly", "no"]`. The later
+    /// setting wins.
     pub fn start(settings: &[&str]) -> Self {
         Self::start_in(Home::new("redis"), settings)
     }
 
-    /// The same, in a home with files of its own.
+    /// The same, in a home with its own files.
     pub fn start_in(home: Home, settings: &[&str]) -> Self {
         let settings: Arc<[String]> = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let start = move |home: &Home, port: u16| {
@@ -27,11 +27,11 @@ impl Redis {
             command.args(["--appendonly", "yes", "--appendfsync", "always"]).args(&*settings);
             command
         };
-        // One that only speaks TLS answers no PING; that it listens is enough.
+        // A server with only TLS answers no PING; it is enough that it listens.
         Self(Server::new(home, Signal::TERM, start, |port| crate::listens(port) && !is_loading(port)))
     }
 
-    /// A server that takes TLS on its port and nothing else, for `host`.
+    /// A server for `host` that accepts only TLS on its port.
     pub fn start_with_tls(host: &str, settings: &[&str]) -> (Self, Certificates) {
         let home = Home::new("redis");
         let certificates = Certificates::for_host(host, &home);
@@ -56,7 +56,7 @@ impl Redis {
         (Self(Server::new(home, Signal::TERM, start, crate::listens)), certificates)
     }
 
-    /// One server for all tests of a process that do it no harm.
+    /// One server for all tests of a process that do not harm it.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Redis> = OnceLock::new();
         SHARED.get_or_init(|| Self::start(&[]))
@@ -67,7 +67,7 @@ impl Redis {
         format!("redis://127.0.0.1:{}/0", self.port())
     }
 
-    /// What Redis's own client says to a command, as an operator would ask.
+    /// The output of a command in Redis's own client, for an operator's commands.
     #[track_caller]
     pub fn cli(&self, arguments: &[&str]) -> String {
         output(&mut client(self.port(), arguments))
@@ -80,7 +80,7 @@ fn client(port: u16, arguments: &[&str]) -> Command {
     command
 }
 
-/// While it reads its file it answers, and serves nothing.
+/// Whether it is reading its file: it answers then, but serves nothing.
 fn is_loading(port: u16) -> bool {
     let output = client(port, &["PING"]).output().unwrap();
     String::from_utf8_lossy(&output.stdout).contains("LOADING")

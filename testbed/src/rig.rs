@@ -1,16 +1,16 @@
-//! The servers that keep floe's ledgers, each with its URL as floe reads it.
+//! The servers for floe's ledgers, each with its URL for floe.
 
 use std::ops::Deref;
 
 use crate::{Etcd, Mariadb, Postgres, Redis, Server, Zookeeper};
 
-/// A ledger's server, and its URL at a port: its own, or that of a proxy before it.
+/// A ledger's server, and its URL at a port: its own, or that of a proxy in front of it.
 pub struct Rig {
     /// The server.
     pub server: Box<dyn Deref<Target = Server> + Send + Sync>,
     /// The ledger's URL at a port.
     pub url: fn(u16) -> String,
-    /// Whether the server's clock can be asked.
+    /// Whether the server has a clock that floe can read.
     pub has_clock: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One server process on its files and its port, and what it can be made to suffer.
+//! One server process with its files and its port, and the faults for it.
 
 use std::process::{Child, Command};
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use crate::{Home, free_port};
 type Start = Box<dyn Fn(&Home, u16) -> Command + Send + Sync>;
 type Ready = Box<dyn Fn(u16) -> bool + Send + Sync>;
 
-/// A server: its home, its port, and how it is started and asked whether it is there.
+/// A server: its home, its port, how to start it, and how to tell that it is ready.
 pub struct Server {
     home: Home,
     port: u16,
@@ -21,8 +21,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts what `start` says on a free port, and waits until `ready` says that it answers. `farewell` ends it in
-    /// order.
+    /// Starts the command of `start` on a free port, and waits until `ready` returns `true`. The signal `farewell` ends
+    /// it in order.
     pub fn new(
         home: Home,
         farewell: Signal,
@@ -40,12 +40,12 @@ impl Server {
         self.port
     }
 
-    /// Where it works.
+    /// Its directory.
     pub fn home(&self) -> &Home {
         &self.home
     }
 
-    /// Starts it on its files and its port, and waits until it answers.
+    /// Starts it with its files and its port, and waits until it is ready.
     pub fn run(&self) {
         let mut child = (self.start)(&self.home, self.port).spawn().unwrap();
         while !(self.ready)(self.port) {
@@ -54,7 +54,7 @@ impl Server {
         *self.child.lock().unwrap() = Some(child);
     }
 
-    /// kill -9 for it and its children, and waits until all are gone.
+    /// kill -9 for it and its children; waits until all are gone.
     pub fn kill(&self) {
         while !self.home.processes().is_empty() {
             self.home.signal(Signal::KILL);
@@ -62,7 +62,7 @@ impl Server {
         }
     }
 
-    /// Ends it in order, so that everything is written down.
+    /// Ends it in order, so that it writes everything to disk.
     pub fn stop(&self) {
         if let Some(child) = self.child.lock().unwrap().as_ref() {
             kill_process(Pid::from_child(child), self.farewell).unwrap();
@@ -70,7 +70,7 @@ impl Server {
         self.reap();
     }
 
-    /// SIGSTOP for it and its children, and waits until all stand still.
+    /// SIGSTOP for it and its children; waits until all stand still.
     pub fn freeze(&self) {
         self.home.freeze();
     }

@@ -13,16 +13,16 @@ use rustix::process::Signal;
 
 use crate::{Certificates, Home, Server, free_port, listens, output, program, text};
 
-/// A server of ZooKeeper's.
+/// A ZooKeeper server.
 pub struct Zookeeper(Server);
 
 impl Zookeeper {
-    /// A server with these lines in its configuration beside what it needs, and these options for its Java.
+    /// A server with these lines added to its configuration, and these options for its Java.
     pub fn start(settings: &[&str], java: &[&str]) -> Self {
         Self::start_in(Home::new("zookeeper"), settings, java)
     }
 
-    /// The same, in a home with files of its own.
+    /// The same, in a home with its own files.
     pub fn start_in(home: Home, settings: &[&str], java: &[&str]) -> Self {
         Self::start_until(home, settings, java, serves)
     }
@@ -52,8 +52,8 @@ impl Zookeeper {
         Self(Server::new(home, Signal::TERM, start, ready))
     }
 
-    /// A server for `host` that takes TLS on a second port, the one that is returned. `client_auth` is what it wants
-    /// of the certificates of clients: `none` or `need`.
+    /// A server for `host` that accepts TLS on a second port, which is returned. `client_auth` is its demand for
+    /// clients' certificates: `none` or `need`.
     pub fn start_with_tls(host: &str, client_auth: &str) -> (Self, u16, Certificates) {
         let home = Home::new("zookeeper");
         let certificates = Certificates::for_host(host, &home);
@@ -72,7 +72,7 @@ impl Zookeeper {
         (server, port, certificates)
     }
 
-    /// Three servers that agree by majority, once two of them have found each other.
+    /// Three servers that decide by majority, as soon as two of them have found each other.
     pub fn ensemble(java: &[&str]) -> [Self; 3] {
         let members = [1, 2, 3].map(|id| format!("server.{id}=127.0.0.1:{}:{}", free_port(), free_port()));
         [1, 2, 3].map(|id| {
@@ -87,7 +87,7 @@ impl Zookeeper {
         })
     }
 
-    /// One server for all tests of a process that do it no harm.
+    /// One server for all tests of a process that do not harm it.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Zookeeper> = OnceLock::new();
         SHARED.get_or_init(|| Self::start(&[], &[]))
@@ -98,18 +98,18 @@ impl Zookeeper {
         format!("zookeeper://127.0.0.1:{}/floe", self.port())
     }
 
-    /// What ZooKeeper's own client says to a command, as an operator would ask.
+    /// The output of a command in ZooKeeper's own client, for an operator's commands.
     #[track_caller]
     pub fn cli(&self, arguments: &[&str]) -> String {
         let mut command = self.client();
         command.args(arguments);
-        // It tells first that it connected, and to whom.
+        // First it prints that it connected, and to which server.
         let said = output(&mut command);
         let (_, answer) = said.split_once("path:null").unwrap();
         answer.trim().to_owned()
     }
 
-    /// Several commands of one session of ZooKeeper's own client.
+    /// Runs several commands in one session of ZooKeeper's own client.
     #[track_caller]
     pub fn cli_script(&self, commands: &str) {
         let file = self.home().write("commands", commands);
@@ -123,12 +123,12 @@ impl Zookeeper {
         command.env("LC_ALL", "C.UTF-8");
         command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", &class_path()]);
         command.arg("org.apache.zookeeper.ZooKeeperMain");
-        // Without `-waitforconnection` a second thread tells of the connection, at times after the answer.
+        // Without `-waitforconnection` a second thread reports the connection, sometimes after the answer.
         command.args(["-waitforconnection", "-server", &format!("127.0.0.1:{}", self.port())]);
         command
     }
 
-    /// A number that it tells of itself, such as `Received` or `Connections`.
+    /// A figure that it reports about itself, such as `Received` or `Connections`.
     pub fn counts(&self, what: &str) -> u64 {
         let answer = ask(self.port(), "srvr").unwrap();
         let mut lines = answer.lines().filter_map(|line| line.split_once(": "));
@@ -147,7 +147,7 @@ fn java_program() -> PathBuf {
     program("java", "FLOE_JAVA", &[], "default-jre-headless")
 }
 
-/// Everything that Debian keeps for it; its own jar names some of what TLS needs, and not all.
+/// All jars that Debian has for it. Its own jar names only some of those that TLS needs.
 fn class_path() -> String {
     assert!(
         Path::new("/usr/share/java/zookeeper.jar").is_file(),
@@ -159,12 +159,12 @@ fn class_path() -> String {
     jars.map(|jar| format!("/usr/share/java/{jar}.jar")).join(":")
 }
 
-/// Whether it answers clients; to `ruok` it says yes before that.
+/// Whether it answers clients. It answers `ruok` before that.
 fn serves(port: u16) -> bool {
     ask(port, "srvr").is_ok_and(|answer| answer.contains("Mode: "))
 }
 
-/// What it answers to a word of four letters.
+/// Its answer to a four-letter word.
 fn ask(port: u16, word: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_millis(500)))?;

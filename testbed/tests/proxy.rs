@@ -1,4 +1,4 @@
-//! What a proxy loses stays lost: a client never takes the answer to a later request for that to an earlier one.
+//! Replies that a proxy loses stay lost: a client never takes the answer to a later request for that to an earlier one.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::thread;
 
 use floe_testbed::Proxy;
 
-/// A server that answers every byte with the same, a proxy before it, and what the server was asked so far.
+/// A server that echoes every byte, a proxy in front of it, and the requests that reached the server.
 fn echo() -> (Proxy, Receiver<u8>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (proxy, (asks, asked)) = (Proxy::before(listener.local_addr().unwrap().port()), channel());
@@ -27,7 +27,7 @@ fn connect(proxy: &Proxy) -> TcpStream {
     TcpStream::connect(("127.0.0.1", proxy.port())).unwrap()
 }
 
-/// Whether the connection ends with nothing more to read. It may be reset, since the proxy may leave something unread.
+/// Whether the connection ends with nothing left to read. It may be reset, because the proxy may leave bytes unread.
 fn has_ended(client: &mut TcpStream) -> bool {
     !matches!(client.read(&mut [0]), Ok(1..))
 }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use floe_testbed::{Etcd, Mariadb, Postgres, Redis, Server, Zookeeper};
 
-/// Kills it, runs it again, stops it, and looks whether it leaves its home.
+/// Kills it, runs it again, stops it, and checks that nothing is left of it.
 fn lives_and_dies(server: &Server) {
     server.kill();
     assert!(TcpStream::connect(("127.0.0.1", server.port())).is_err());

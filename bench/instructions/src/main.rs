@@ -1,11 +1,11 @@
-//! The hot paths of floe, for `scripts/instructions`, which counts the instructions of each by callgrind.
+//! The hot paths of floe, for `scripts/instructions`, which counts their instructions with callgrind.
 //!
-//! Nothing that mints on a ledger depends on the time or on other threads: the floe has no driver thread, its clock is a
-//! number, and its ledger is in memory. Kinds that need no ledger and read the time are left out: they read what a thread keeps
-//! at hand or, where that was not in time, the clock, which takes four times as many.
+//! No row on a ledger depends on the time or on other threads: the floe has no driver thread, its clock is a number,
+//! and its ledger is in memory. Kinds that need no ledger and read the time are left out. They read the time that a
+//! thread keeps ready, or, if that is late, the clock, which takes four times as many instructions.
 //!
-//! `floe-instructions` lists the rows. `floe-instructions ROW` does the work of one row twice: the first time outside of what
-//! is counted, so that what happens once is left out. Then it prints how many IDs the second time made.
+//! `floe-instructions` lists the rows. `floe-instructions ROW` does a row's work twice. The first time is not counted,
+//! which leaves out work that happens only once. Then it prints how many IDs the second time made.
 #![forbid(unsafe_code)]
 
 use std::hint::black_box;
@@ -25,13 +25,13 @@ use floe_wire::{memcached, mysql, resp, thrift};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// IDs of one row: as many as a row with little to do needs before the call around it is nothing.
+/// IDs in one row: enough that the call around the cheapest row does not count.
 const COUNT: u64 = 20_000;
 /// IDs of one batch.
 const BATCH: u64 = 1_000;
-/// When the floe's clock begins.
+/// The start of the floe's clock.
 const NOW: i64 = 1_767_225_600_000;
-/// Longer than all ticks of all rows.
+/// Longer than all ticks of all rows together.
 const WINDOW: Duration = Duration::from_secs(3_600);
 
 fn main() -> Result<()> {
@@ -41,12 +41,12 @@ fn main() -> Result<()> {
     wires()
 }
 
-/// Counts what one ID costs.
+/// Counts the instructions of one ID.
 fn row(name: &str, work: impl FnMut() -> Result<()>) -> Result<()> {
     row_of(name, COUNT, 1, work)
 }
 
-/// Does `work`, which makes so many IDs, so many times, if it is the row that is wanted.
+/// Does `work`, which makes `ids` IDs, `times` times, if this is the wanted row.
 fn row_of(name: &str, times: u64, ids: u64, mut work: impl FnMut() -> Result<()>) -> Result<()> {
     let Some(wanted) = std::env::args().nth(1) else {
         println!("{name}");
@@ -62,7 +62,7 @@ fn row_of(name: &str, times: u64, ids: u64, mut work: impl FnMut() -> Result<()>
     Ok(())
 }
 
-/// What callgrind counts: `scripts/instructions` names this function.
+/// Callgrind counts inside this function: `scripts/instructions` names it.
 #[inline(never)]
 fn measured(work: &mut impl FnMut() -> Result<()>, times: u64) -> Result<()> {
     for _ in 0..times {
@@ -71,7 +71,7 @@ fn measured(work: &mut impl FnMut() -> Result<()>, times: u64) -> Result<()> {
     Ok(())
 }
 
-/// A floe without threads. A mint that nothing is reserved for fails after a second, since nobody answers it.
+/// A floe without threads. If nothing is reserved for a mint, it fails after a second, because nobody answers it.
 struct Rig {
     floe: Floe,
     hand: Manual,
@@ -100,13 +100,13 @@ impl Rig {
         Ok(Self { floe, hand, ledger, time })
     }
 
-    /// A millisecond passes, and the time is put at hand, as it is while minting is fast.
+    /// A millisecond passes, and the time is kept ready, as it is during fast minting.
     fn tick(&self) {
         self.time.fetch_add(1, Ordering::Relaxed);
         self.hand.tick();
     }
 
-    /// Answers all that the ledger is asked.
+    /// Answers all requests to the ledger.
     fn settle(&self) {
         while self.hand.is_called() {
             for call in self.hand.turn().calls {
@@ -130,7 +130,7 @@ impl Rig {
         Ok(generator)
     }
 
-    /// A segment with all the numbers that are minted here.
+    /// A segment with enough numbers for all its rows.
     fn segment(&self) -> Result<Segment> {
         let step = 100 * COUNT;
         let options = NameOptions { min_step: step, max_step: step, ..NameOptions::default() };
@@ -246,7 +246,7 @@ fn texts() -> Result<()> {
     })
 }
 
-/// One request of each protocol read, and its answer written.
+/// Reads one request of each protocol, and writes its answer.
 fn wires() -> Result<()> {
     let id = i64::try_from(ID)?;
     let mut out = Vec::with_capacity(1 << 10);

@@ -105,6 +105,12 @@ impl UnixMillis {
 
     /// Returns the instant of a position in a slot's record. A position past `i64::MAX`, which no ledger holds, is the
     /// last instant.
+    ///
+    /// ```
+    /// use floe_id::UnixMillis;
+    /// assert_eq!(UnixMillis::from_position(1_500), UnixMillis::new(1_500));
+    /// assert_eq!(UnixMillis::from_position(u64::MAX), UnixMillis::new(i64::MAX));
+    /// ```
     #[inline]
     pub fn from_position(position: u64) -> Self {
         Self(i64::try_from(position).unwrap_or(i64::MAX))
@@ -124,6 +130,12 @@ impl UnixMillis {
     }
 
     /// Returns this instant moved by `millis`, held within the range of `i64`.
+    ///
+    /// ```
+    /// use floe_id::UnixMillis;
+    /// assert_eq!(UnixMillis::new(1_000).plus(-1_500), UnixMillis::new(-500));
+    /// assert_eq!(UnixMillis::new(i64::MAX).plus(1), UnixMillis::new(i64::MAX));
+    /// ```
     #[must_use]
     #[inline]
     pub const fn plus(self, millis: i64) -> Self {

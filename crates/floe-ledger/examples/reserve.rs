@@ -4,7 +4,7 @@
 //! cargo run -p floe-ledger --example reserve -- sqlite:ids.db orders 100 5
 //! ```
 //!
-//! Start several at once on one file, kill some: no two lines ever overlap. The tests do just that.
+//! Start several at once on one file, and kill some: no two lines ever overlap. The tests do exactly that.
 
 use std::error::Error;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! How many reserves a second a ledger answers, one key for each thread:
+//! Measures how many reserves a second a ledger answers, with one key for each thread:
 //!
 //! ```text
 //! cargo run --release -p floe-ledger --features postgres --example round_trips -- postgres://floe@db/ids 16 5

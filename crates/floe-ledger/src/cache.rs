@@ -1,35 +1,35 @@
-//! A local ledger before a shared one: it reserves long ranges there, and hands out parts of them here, so that a node
-//! restarts while the shared ledger is gone.
+//! A local ledger in front of a shared one. It reserves long ranges there and hands out parts of them here, so a node
+//! can restart while the shared ledger is down.
 //!
 //! # What it promises
-//! The contract of [`Ledger`], on the ledger behind's. What is handed out lies in a range that the ledger behind has
-//! given to this cache alone, and the file of the cache has it on the disk before the caller hears of it. So when the
-//! ledger behind is gone, slots and segments are served until what was reserved is used up: a slot's time for
-//! [`Builder::window`] (an hour unless told; at least half of it remains at any time), a segment's numbers for a few
+//! The contract of [`Ledger`], based on the ledger behind. Each range that the cache hands out lies in a range that the
+//! ledger behind gave to this cache alone, and it is in the cache's file on disk before the caller hears of it. So if
+//! the ledger behind is down, slots and segments are served until the reserved ranges are used up: a slot's time for
+//! [`Builder::window`] (by default an hour; at least half of it remains at any time), and a segment's numbers for a few
 //! requests.
 //!
-//! - **Slots** (`s/…`) are cached, and **segments** (`n/…`) whose definition was bound through this cache. Counters and
-//!   dated names pass by, and so does every name that is not known here: their order is the cluster's.
-//! - **Definitions** are kept here as well. They never change, so a copy is as good.
-//! - **Marks** are seen from here: where this cache holds the range below a mark of the ledger behind, the mark is where
-//!   it has come in that range. Whoever asks the ledger behind itself sees the end of the range.
-//! - **Nobody waits** for the ledger behind while what is held suffices: a thread adds to what runs low. A slot that
-//!   nobody uses is not added to.
-//! - **Processes of one machine** may share the directory. Each takes a slot of its own, as on any ledger; after an
-//!   outage begins, a process that had none can only take over the slot of one that ended.
+//! - The cache holds **slots** (`s/…`), and **segments** (`n/…`) whose definition was bound through this cache. It
+//!   passes on counters, dated names, and every name that it does not know: their order belongs to the cluster.
+//! - It also holds **definitions**. They never change, so a copy is as good as the original.
+//! - **Marks** are seen from here. If this cache holds the range below a mark of the ledger behind, it shows how far it
+//!   has come in that range. A caller that asks the ledger behind directly sees the end of the range.
+//! - **No call waits** for the ledger behind while the held ranges suffice: a thread refills what runs low. It does not
+//!   refill a slot that no node uses.
+//! - **Processes of one machine** may share the directory. Each takes its own slot, as on any ledger. During an outage,
+//!   a process that had no slot can only take over the slot of one that ended.
 //!
 //! # What it costs
-//! A node that is gone for good leaves its slot reserved for up to one and a half windows of the cache. So a realm needs
-//! as many worker ids as it has live nodes, and one for each node that was lost, and not restarted on its directory, in
-//! that time.
+//! A node that is gone for good leaves its slot reserved for up to one and a half windows of the cache. So a realm
+//! needs as many worker ids as it has live nodes, and one more for each node that was lost in that time and was not
+//! restarted on its directory.
 //!
 //! # A copy of the directory
-//! repeats what the original holds. It is refused where the machine's id (`/etc/machine-id`), the file's inode or its
-//! time of birth are others than where it was made. Where the ledger behind answers, it counts the openings of each
-//! cache (under the key `c/…`); a copy that is older than the last opening drops what it holds, and goes on with ranges
-//! of its own. **What cannot be noticed:** a directory that is put back in place to an earlier state (a snapshot of the
-//! disk, a clone of the machine with the same machine id) and used while the ledger behind is gone, or beside an original
-//! that was not opened again since. After such a thing, remove the directory before floe starts.
+//! repeats what the original holds. The cache refuses a copy if the machine's id (`/etc/machine-id`), the file's inode
+//! or its time of birth differ from where it was made. If the ledger behind answers, it counts the openings of each
+//! cache (under the key `c/…`). A copy that is older than the last opening drops what it holds, and continues with its
+//! own ranges. **No check can notice** a directory that is put back in place to an earlier state (a snapshot of the
+//! disk, a clone of the machine with the same machine id) and is used while the ledger behind is down, or beside an
+//! original that was not opened again since. After that, remove the directory before floe starts.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -58,14 +58,14 @@ mod store;
 mod top_up;
 mod upstream;
 
-/// The shortest and the longest time of a slot that is reserved at once.
+/// The shortest and the longest time of a slot that one reservation takes.
 const WINDOWS: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(30 * 24 * 3600);
 
-/// How long opening a cache that can serve by itself waits for the ledger behind.
+/// How long the opening of a cache that can serve alone waits for the ledger behind.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A local ledger before a shared one. Threads may share it; each process opens its own, on one directory if they like.
+/// A local ledger in front of a shared one. Threads may share it. Each process opens its own, also on one directory.
 ///
 /// ```no_run
 /// use floe_ledger::Cache;
@@ -86,7 +86,7 @@ pub struct Builder {
     max_wait: Duration,
 }
 
-/// What the callers and the thread share.
+/// The state that the callers and the thread share.
 struct Inner {
     store: Store,
     upstream: Upstream,
@@ -95,21 +95,21 @@ struct Inner {
     window_ms: u64,
     queue: Arc<Queue>,
     gates: Gates,
-    /// The slots of which something is held, as this process last saw them.
+    /// The slots with a held range, as this process last saw them.
     slots: Mutex<BTreeMap<(u32, u64), Level>>,
-    /// Slots beyond whose range somebody else has reserved.
+    /// Slots whose next range another node has reserved.
     lost: Mutex<HashSet<Key>>,
-    /// Why nothing is handed out any more.
+    /// Why the cache hands out nothing any more.
     fate: OnceLock<LedgerError>,
     /// Whether the last call to the ledger behind was answered.
     answers: AtomicBool,
-    /// Whether anything was handed out before the ledger behind was reached.
+    /// Whether the cache handed out anything before it reached the ledger behind.
     served_alone: AtomicBool,
     was_a_copy: AtomicBool,
 }
 
 impl Cache {
-    /// A cache in the directory `dir`, which is made (for this user alone) if it is missing and its parent is there.
+    /// A cache in the directory `dir`. It is made (for this user alone) if it is missing and its parent exists.
     pub fn builder(dir: impl AsRef<Path>) -> Builder {
         Builder {
             dir: dir.as_ref().to_owned(),
@@ -121,35 +121,35 @@ impl Cache {
 }
 
 impl Builder {
-    /// The key space in the ledger behind; `default` unless told. A directory belongs to one.
+    /// The key space in the ledger behind; by default `default`. A directory belongs to one.
     #[must_use]
     pub fn realm(self, realm: &str) -> Self {
         Self { opening: self.opening.with_realm(realm), ..self }
     }
 
-    /// The realm, what is made in the ledger behind where it is missing, and which realm it has to be.
+    /// The realm, whether missing parts of the ledger behind are made, and which realm it has to be.
     #[must_use]
     pub fn opening(self, opening: &Opening) -> Self {
         Self { opening: opening.clone(), ..self }
     }
 
-    /// How much of a slot's time is reserved at once: 1 s to 30 days, an hour unless told. So long, and at least half so
-    /// long, the cache serves without the ledger behind. Make it many times the window of the nodes.
+    /// How much of a slot's time one reservation takes: 1 s to 30 days, by default an hour. Without the ledger behind,
+    /// the cache serves for this long, and at least for half of it. Make it many times the nodes' window.
     #[must_use]
     pub fn window(self, window: Duration) -> Self {
         Self { window, ..self }
     }
 
-    /// How long a call waits for other processes that are using the directory; 10 s unless told.
+    /// How long a call waits for other processes that use the directory; by default 10 s.
     #[must_use]
     pub fn max_wait(self, max_wait: Duration) -> Self {
         Self { max_wait, ..self }
     }
 
-    /// Opens it before the shared ledger at `url`.
+    /// Opens it in front of the shared ledger at `url`.
     ///
     /// # Errors
-    /// As [`Builder::before_ledger`]; and `Asked` for an embedded ledger, which needs no cache.
+    /// Those of [`Builder::before_ledger`]; and `Asked` for an embedded ledger, which needs no cache.
     pub fn before(self, url: &str) -> Result<Cache, OpenError> {
         let scheme = url.split(':').next().unwrap_or(url);
         if matches!(scheme, "sqlite" | "memory") {
@@ -161,13 +161,13 @@ impl Builder {
         self.before_ledger(&place_of(url), move || opening.open(&opened))
     }
 
-    /// Opens it before the ledger that `open` opens, which is called `upstream` in errors and has to be named so at
-    /// every start. `open` is called now, and again later where the ledger could not be reached.
+    /// Opens it in front of the ledger that `open` opens. Errors call that ledger `upstream`; every start must use the
+    /// same name. `open` is called now, and again later if the ledger could not be reached.
     ///
     /// # Errors
-    /// `Asked` where a setting is not right, or `open` says so of its own. `Unavailable` where the ledger behind is out
-    /// of reach and the directory is new. `Unfit` where the directory is a copy, of another realm, of another ledger, of
-    /// another user, on a network file system or damaged, and where the ledger behind is unfit.
+    /// `Asked` if a setting is wrong, or if `open` says so. `Unavailable` if the ledger behind cannot be reached and
+    /// the directory is new. `Unfit` if the directory is a copy, damaged, on a network file system, or of another
+    /// realm, ledger or user, and if the ledger behind is unfit.
     pub fn before_ledger(
         self,
         upstream: &str,
@@ -208,8 +208,7 @@ impl Builder {
     }
 }
 
-/// Refuses the directory of another user: the files that SQLite makes in it would be this user's, and shut the other
-/// one out.
+/// Refuses the directory of another user. SQLite would create files in it as this user, and lock the other user out.
 fn refuse_foreign(dir: &Path) -> Result<(), LedgerError> {
     let metadata = fs::metadata(dir).map_err(|error| {
         LedgerError::Unfit(format!(
@@ -229,15 +228,15 @@ fn refuse_foreign(dir: &Path) -> Result<(), LedgerError> {
 }
 
 impl Inner {
-    /// Starts the thread, whose first act is to reach for the ledger behind: tells what comes of that.
+    /// Starts the thread, which first tries to reach the ledger behind. Returns the result of that.
     fn start(self: &Arc<Self>) -> Result<mpsc::Receiver<Result<(), OpenError>>, OpenError> {
         let (tell, told) = mpsc::sync_channel(1);
         let (inner, queue) = (Arc::downgrade(self), Arc::clone(&self.queue));
-        // Between its works the thread holds nothing open: a cache that is dropped is closed.
+        // Between its tasks the thread keeps nothing open, so a cache that is dropped is closed.
         let run = move || {
             queue.insist(|| {
                 let reached = inner.upgrade().map_or(Ok(()), |inner| inner.reach().map(drop));
-                // Nobody listens any more once the cache serves by itself.
+                // When the cache serves alone, nobody listens any more.
                 drop(tell.try_send(reached.clone()));
                 match reached {
                     Err(OpenError::Ledger(error)) => Err(error),
@@ -281,11 +280,11 @@ impl Inner {
         Ok(())
     }
 
-    /// The ledger behind, reached and made sure of.
+    /// The ledger behind, reached and checked.
     fn reach(&self) -> Result<Arc<dyn Ledger>, OpenError> {
         let outcome = self.upstream.get(|ledger| self.greet(ledger));
         if let Err(error) = &outcome {
-            // Where it is nothing to wait for, nothing is handed out any more.
+            // If waiting does not help, the cache hands out nothing any more.
             let fate = match error {
                 OpenError::Ledger(LedgerError::Unavailable(_)) => return outcome,
                 OpenError::Ledger(error) => error.clone(),
@@ -303,8 +302,8 @@ impl Inner {
         })
     }
 
-    /// Before anything is asked of the ledger behind: that it is the one whose ranges are held here, and that this is not
-    /// an older copy of the cache.
+    /// Runs before any call to the ledger behind. Checks that it is the ledger whose ranges are held here, and that
+    /// this is not an older copy of the cache.
     fn greet(&self, ledger: &dyn Ledger) -> Result<(), LedgerError> {
         self.store.meet(&self.heard(ledger.realm_id())?, &self.shown)?;
         let (id, token) = self.store.begin_opening(Token::random()?)?;
@@ -339,7 +338,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Remembers whether the ledger behind answers, and an answer that ends everything.
+    /// Remembers whether the ledger behind answers, and any answer that ends everything.
     fn heard<T>(&self, answer: Result<T, LedgerError>) -> Result<T, LedgerError> {
         self.answers.store(!matches!(answer, Err(LedgerError::Unavailable(_))), Ordering::SeqCst);
         self.heed(answer)
@@ -354,7 +353,7 @@ impl Inner {
     }
 
     /// # Errors
-    /// Why nothing is handed out any more.
+    /// Why the cache hands out nothing any more.
     fn check(&self) -> Result<(), LedgerError> {
         self.fate.get().map_or(Ok(()), |fate| Err(fate.clone()))
     }
@@ -378,7 +377,7 @@ impl Inner {
     }
 }
 
-/// Which ledger a URL names: without credentials, and without the options that may differ from one start to the next.
+/// The ledger that a URL names: without credentials, and without the options that may change between starts.
 fn place_of(url: &str) -> String {
     const PLACES: [&str; 5] = ["schema", "dbname", "host", "hostaddr", "port"];
     let (place, options) = url.split_once('?').unwrap_or((url, ""));
@@ -435,7 +434,7 @@ impl Ledger for Cache {
         if let Some(stored) = inner.store.definition(name)? {
             return Ok(Some(stored));
         }
-        // A name that is known here is served while the ledger is gone. That it was retired is heard with the names.
+        // A known name is served while the ledger is down. The list of names shows whether it was retired.
         if let Some(name) = retirement_of(name)
             && inner.store.definition(&name)?.is_some()
         {
@@ -453,7 +452,7 @@ impl Ledger for Cache {
         let inner = &self.inner;
         inner.check()?;
         let upstream = inner.upstream()?;
-        // Nobody gets a range for it meanwhile: one that lay below the new mark would have to be dropped.
+        // Meanwhile no call gets a range of this key: one below the new mark would have to be dropped.
         let _gate = inner.gates.enter(key)?;
         let behind = inner.heard(upstream.raise(key, at_least))?;
         let before = inner.store.raise(key, at_least, behind)?;
@@ -471,7 +470,7 @@ impl Ledger for Cache {
             let page = inner.heard(upstream.list(prefix, &after, wanted))?;
             let is_last = page.len() < wanted;
             after = page.last().map_or(after, |record| record.key.clone());
-            // The openings of caches are nobody's marks.
+            // The openings of caches are not marks of any name or slot.
             records.extend(page.into_iter().filter(|record| !record.key.starts_with(Key::CACHES)));
             if is_last {
                 break;
@@ -526,7 +525,7 @@ impl Ledger for Cache {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // The thread is not waited for: it may be waiting for the ledger behind, and what it began the next one ends.
+        // Do not wait for the thread: it may be waiting for the ledger behind. The next process finishes what it began.
         self.queue.close();
     }
 }

@@ -1,25 +1,25 @@
 //! The ledger in a table of Amazon DynamoDB. There is no server to run.
 //!
 //! # What it promises
-//! A record is an item, and each write of it has a condition: that the item is still the one that was read, or that there is
-//! none. DynamoDB decides the condition and writes in one step, and answers when the write is durable in more than one zone.
-//! Reads are strongly consistent. So when `reserve` returns `Got`, the range is on stable storage, and nobody else is given it;
-//! [`floe::store`] has the argument. A reserve on a record that this process wrote last is one request.
+//! A record is an item, and each write of it has a condition: the item is still the one that was read, or no item
+//! exists. DynamoDB checks the condition and writes in one step, and answers when the write is durable in more than one
+//! zone. Reads are strongly consistent. So when `reserve` returns `Got`, the range is on stable storage, and no other
+//! caller gets it; [`floe::store`] has the argument. A reserve on a record that this process wrote last is one request.
 //!
-//! A request whose answer is lost is made again, up to three times. If the first one was carried out, the second is refused,
-//! and DynamoDB sends what is there: the record's own number says that this call wrote it.
+//! A request whose answer is lost is sent again, up to three times. If the first one was executed, the second one is
+//! refused, and DynamoDB sends the current item: the record's own number shows that this call wrote it.
 //!
 //! # On what that depends
-//! - **One region.** A global table lets each region write, and the last writer wins: two nodes would be given the same range.
-//!   Each opening looks at the table, and refuses one with replicas.
-//! - **Conditions are carried out.** Each opening tries both on the realm's own record. Each answer to a write says what was
-//!   replaced, and has to name what was read.
-//! - **A table that is restored** gives old marks: raise them first.
+//! - **One region.** In a global table each region writes, and the last writer wins: two nodes would get the same
+//!   range. Each opening checks the table, and refuses one with replicas.
+//! - **Conditions are executed.** Each opening tries both on the realm's own record. Each answer to a write says what
+//!   it replaced, and that has to be what was read.
+//! - **A restored table** has old marks: raise them first.
 //!
 //! # How it behaves
-//! Each call ends within `max_wait` (5 s unless the URL says otherwise) and then says [`LedgerError::Unavailable`]. What
-//! DynamoDB throttles is asked again within that time. A table that is missing is made, which takes some seconds.
-//! Calls may come from any thread, an async runtime's included.
+//! Each call ends within `max_wait` (5 s unless the URL says otherwise), and otherwise returns
+//! [`LedgerError::Unavailable`]. A throttled request is sent again within that time. A missing table is made, which
+//! takes some seconds. Calls may come from any thread, including threads of an async runtime.
 
 use floe::ledger::{Ledger, LedgerError};
 use floe::store::{Entry, Put, Store, Stored, Version};
@@ -34,18 +34,18 @@ use crate::{OpenError, Opening};
 mod requests;
 mod table;
 
-/// The attributes of an item: the folder of its key (`mark/shop`), the rest of that (`n/orders`), and its text.
+/// The attributes of an item: the folder of its key (`mark/shop`), the rest of the key (`n/orders`), and its text.
 const FOLDER: &str = "folder";
 const NAME: &str = "name";
 const RECORD: &str = "record";
 
-/// How many items of a list are asked for at once; DynamoDB answers with a megabyte at most.
+/// How many items of a list to request at once. DynamoDB answers with at most a megabyte.
 const PAGE: usize = 1_000;
 
-/// What DynamoDB answers where a condition does not hold.
+/// DynamoDB's answer if a condition does not hold.
 const CONDITION: &str = "ConditionalCheckFailedException";
 
-/// A table, in which each realm's records are items of one folder.
+/// A table. Each realm's records are the items of one folder.
 struct Table {
     endpoint: Endpoint,
     settings: Settings,
@@ -66,7 +66,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
     Ok(Box::new(Stored::new(table, place)))
 }
 
-/// Whether a URL can be read, options included. Nobody is connected to.
+/// Whether a URL can be read, options included. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
     Endpoint::of(&Settings::parse(url)?).map(drop)
 }
@@ -110,7 +110,7 @@ impl Table {
     }
 }
 
-/// The text of a record, which is its version too: no two writes leave the same.
+/// A record's text, which is also its version: no two writes leave the same text.
 fn text_of(item: &Value) -> Option<&str> {
     item[RECORD]["S"].as_str()
 }
@@ -157,7 +157,7 @@ impl Store for Table {
             Ok(_) => {
                 Err(realm::ignores(&self.settings.shown, "it replaced another record, or does not say which"))
             }
-            // Some work-alikes do not say what is there.
+            // Some work-alikes do not return the current item.
             Err(Trouble::Store(fault)) if fault.code == CONDITION => match &fault.item {
                 Some(item) => Ok(Put::Found(Some(self.entry(item)?))),
                 None => Ok(Put::Conflict),
@@ -166,16 +166,16 @@ impl Store for Table {
         }
     }
 
-    /// Each page of it is bounded like a call.
+    /// Each page of the list is bounded like a call.
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
         let (folder, start) = split(prefix);
-        // The least name that may be wanted: none has a control character in it, and none is empty, as no value here may be.
+        // The lowest possible name: no name has a control character, and none is empty, because no value may be empty here.
         let from = match after {
             after if after >= prefix => format!("{}\u{1}", split(after).1),
             _ if start.is_empty() => "\u{1}".to_owned(),
             _ => start.to_owned(),
         };
-        // No name is above this: a key has 400 bytes at most.
+        // No name is above this, because a key has at most 400 bytes.
         let to = format!("{start}{}", "\u{10ffff}".repeat(100));
         if from > to {
             return Ok(Vec::new());
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// It is read or refused, and no error shows a password.
+        /// Each URL is read or refused, and no error shows a password.
         #[test]
         fn no_url_is_too_odd(place in ".{0,20}", option in "(region|endpoint|max_wait|key_id|.{0,9})", value in ".{0,20}") {
             let _outcome = check_url(&format!("dynamodb://{place}?{option}={value}"));

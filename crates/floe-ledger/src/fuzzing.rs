@@ -1,4 +1,4 @@
-//! What servers say to a ledger, as the fuzz targets hand it in: `cargo fuzz` alone builds it.
+//! Servers' messages to a ledger, for the fuzz targets. Only `cargo fuzz` builds this.
 
 /// A server of MySQL says `bytes`, to a ledger that logs in or has logged in.
 pub fn mysql(bytes: &[u8], is_logged_in: bool) {

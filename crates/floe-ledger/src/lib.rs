@@ -1,22 +1,21 @@
-//! Ledgers that keep floe's marks outside the process, each behind a cargo feature of its own.
+//! Ledgers that keep floe's marks outside the process, each behind its own cargo feature.
 //!
-//! This crate translates [`floe::ledger::Ledger`] to a store and holds no policy. It knows nothing of wires or
-//! servers.
+//! This crate translates [`floe::ledger::Ledger`] to stores and holds no policy. It knows nothing of wires or servers.
 //!
 //! | URL | feature | shared by |
 //! |---|---|---|
 //! | `memory:` | (always there) | nobody; a restart forgets it |
 //! | `sqlite:PATH` | `sqlite` (default) | the processes of one machine |
-//! | `mysql://…`, `mariadb://…` | `mysql` | whoever reaches the database |
-//! | `postgres://…` | `postgres`, or `postgres-no-tls` without rustls | whoever reaches the database |
-//! | `redis://…`, `rediss://…` | `redis` | whoever reaches the server |
-//! | `etcd://…` | `etcd` | whoever reaches the cluster |
-//! | `zookeeper://…` | `zookeeper` | whoever reaches the ensemble |
-//! | `s3://…`, `gs://…`, `az://…` | `object-store` | whoever reaches the bucket |
-//! | `floe://…` | `served` | whoever reaches a floe server that [offers](offer) its own ledger |
-//! | `dynamodb://…` | `dynamodb` | whoever reaches the table |
+//! | `mysql://…`, `mariadb://…` | `mysql` | all that reach the database |
+//! | `postgres://…` | `postgres`, or `postgres-no-tls` without rustls | all that reach the database |
+//! | `redis://…`, `rediss://…` | `redis` | all that reach the server |
+//! | `etcd://…` | `etcd` | all that reach the cluster |
+//! | `zookeeper://…` | `zookeeper` | all that reach the ensemble |
+//! | `s3://…`, `gs://…`, `az://…` | `object-store` | all that reach the bucket |
+//! | `floe://…` | `served` | all that reach a floe server that [offers](offer) its own ledger |
+//! | `dynamodb://…` | `dynamodb` | all that reach the table |
 //!
-//! Before a shared one a `Cache` may stand (feature `cache`), out of which a node restarts while that one is gone.
+//! A `Cache` (feature `cache`) may stand in front of a shared one. A node can restart with it while the shared one is down.
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;
@@ -56,7 +55,7 @@ pub mod postgres;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "remote")]
-// Those that compare and swap records have no use for all of it, and alone it is of use to no ledger.
+// Ledgers that compare and swap records do not use all of it, and without a remote ledger nothing uses it.
 #[cfg_attr(not(any(feature = "etcd", feature = "zookeeper")), allow(dead_code, unused_imports))]
 mod remote;
 mod schemes;
@@ -89,7 +88,7 @@ pub use sqlite::{Sqlite, open_dir};
 #[cfg(feature = "zookeeper")]
 pub use zookeeper::Zookeeper;
 
-/// The realm of those who name none.
+/// The realm of callers that name none.
 pub const DEFAULT_REALM: &str = "default";
 
 /// Why a ledger could not be opened.
@@ -98,8 +97,8 @@ pub const DEFAULT_REALM: &str = "default";
 pub enum OpenError {
     /// The URL, an option in it, or the realm is not right. Nothing was touched.
     Asked(String),
-    /// The ledger itself: after [`LedgerError::Unavailable`] it is worth another try, after
-    /// [`LedgerError::Unfit`] a person has to look first.
+    /// The ledger's error: after [`LedgerError::Unavailable`] try again; after [`LedgerError::Unfit`] a person has to
+    /// act first.
     Ledger(LedgerError),
 }
 
@@ -120,12 +119,12 @@ impl From<LedgerError> for OpenError {
 
 floe::__error!(OpenError);
 
-/// Opens the ledger at `url`, in the key space of those who name none ([`DEFAULT_REALM`]). Blocks while it is asked;
-/// [`open_async`] does not.
+/// Opens the ledger at `url`, in the default key space ([`DEFAULT_REALM`]). Blocks while it connects; [`open_async`]
+/// does not.
 ///
 /// - `memory:` is a fresh ledger that lives and dies with the process.
-/// - `sqlite:PATH` is a file; see [`sqlite`] for what it promises. PATH is taken literally up to a `?`, after which
-///   options may stand: `network_filesystem=allow`, `max_wait=10s`, `max_mib=1024`.
+/// - `sqlite:PATH` is a file; see [`sqlite`] for what it promises. PATH is taken literally up to a `?`. Options may
+///   follow: `network_filesystem=allow`, `max_wait=10s`, `max_mib=1024`.
 /// - `mysql://user:password@host:port/database` is a database on MySQL or MariaDB; see [`mysql`] and [`Mysql::open`].
 /// - `postgres://user:password@host:port/database` is a database; see [`postgres`] and [`Postgres::open`].
 /// - `redis://user:password@host:port/database` is a Redis or Valkey server; see [`redis`](mod@redis) and [`Redis::open`].
@@ -136,7 +135,7 @@ floe::__error!(OpenError);
 /// - `dynamodb://table` is a table of Amazon DynamoDB; see [`dynamodb`].
 ///
 /// # Errors
-/// [`OpenError`] says what is wrong and what to do. An unknown scheme gets the list of those that this build has.
+/// [`OpenError`] says what is wrong and what to do. For an unknown scheme it lists those of this build.
 pub fn open(url: &str) -> Result<Box<dyn Ledger>, OpenError> {
     open_in(url, DEFAULT_REALM)
 }
@@ -158,17 +157,17 @@ pub fn open_in(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
     Opening::of(realm).open(url)
 }
 
-/// As [`open`], for those who only look; it blocks, too. A file, a realm, and tables, that are not there already are an error,
-/// and nothing is made.
+/// Like [`open`], for callers that only look; it blocks, too. If the file, the realm or the tables do not exist, that
+/// is an error, and nothing is made.
 ///
 /// # Errors
-/// [`OpenError`]; it names the realms that there are.
+/// [`OpenError`]; it names the existing realms.
 pub fn open_existing(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
     Opening::of(realm).to_look().open(url)
 }
 
-/// The file behind the URL of an embedded ledger, for those who want to know whether it is there before they open
-/// it (which would make it). `None` for any other URL.
+/// The file behind the URL of an embedded ledger, for callers that want to know whether it exists before they open it
+/// (which would make it). `None` for any other URL.
 ///
 /// ```
 /// use std::path::Path;
@@ -180,7 +179,7 @@ pub fn file_of(url: &str) -> Option<&Path> {
     Some(Path::new(rest.split_once('?').map_or(rest, |(path, _)| path)))
 }
 
-/// A realm is named by the rules for names.
+/// The rules for names also apply to realms.
 fn realm_name(realm: &str) -> Result<(), OpenError> {
     match floe::Name::new(realm) {
         Ok(_) => Ok(()),
@@ -190,14 +189,14 @@ fn realm_name(realm: &str) -> Result<(), OpenError> {
     }
 }
 
-/// A URL as it may stand in a log: without user, password and options.
+/// A URL that is safe in a log: without user, password and options.
 ///
 /// ```
 /// assert_eq!(floe_ledger::shown("postgres://floe:secret@db:5432/ids?max_wait=1s"), "postgres://…@db:5432/ids");
 /// ```
 pub fn shown(url: &str) -> String {
     match url.split_once('?') {
-        // Perhaps the end of a password: no part of it is shown.
+        // This may be the end of a password: show no part of it.
         Some((_, options)) if options.contains('@') => {
             format!("{}:…", url.split(':').next().unwrap_or_default())
         }
@@ -214,7 +213,7 @@ fn without_credentials(url: &str) -> String {
     }
 }
 
-/// The programs in the page for users of the libraries are run with those in the documentation.
+/// The programs in the page for users of the libraries run with the documentation tests.
 #[cfg(all(doctest, feature = "sqlite"))]
 mod pages {
     #[doc = include_str!("../../../docs/library.md")]

@@ -1,28 +1,28 @@
-//! The ledger in a MySQL or MariaDB database, shared by as many machines as reach it.
+//! The ledger in a MySQL or MariaDB database, shared by all machines that reach it.
 //!
 //! # What it promises
-//! A record is a row, and each write of it is conditional on the text that was read. When `reserve` returns `Got`, the range
-//! is committed and InnoDB's log is flushed, and the binary log with it where there is one: kill -9, a crash and a loss of
-//! power leave it there. A reserve on a record that this process wrote last is one packet and one round trip; the argument
-//! why the statements are linearizable stands beside them, in `statements.rs`, and the argument above them is that of
-//! [`floe::store`]. A refused reserve writes nothing.
+//! A record is a row, and each write of it is conditional on the text that was read. When `reserve` returns `Got`, the
+//! range is committed, and InnoDB's log is flushed, with the binary log if there is one: the range survives kill -9, a
+//! crash and a loss of power. A reserve on a record that this process wrote last is one packet and one round trip.
+//! `statements.rs` has the argument why the statements are linearizable, and [`floe::store`] the argument above them. A
+//! refused reserve writes nothing.
 //!
 //! # On what that depends
-//! - **`innodb_flush_log_at_trx_commit` is 1** (or 3, on MariaDB), **`sync_binlog` is 1** where there is a binary log,
-//!   `innodb_doublewrite` is on, and floe's tables are InnoDB's. Anything else is refused when a connection is made,
-//!   unless the URL says `unsafe=allow`. `sync_binlog` is 0 by default on MariaDB.
-//! - **One primary.** A server that is `read_only`, or replicates from another, is refused. After a failover to a
+//! - **`innodb_flush_log_at_trx_commit` is 1** (or 3, on MariaDB), **`sync_binlog` is 1** if there is a binary log,
+//!   `innodb_doublewrite` is on, and floe's tables use InnoDB. Every new connection checks this, and refuses anything
+//!   else unless the URL says `unsafe=allow`. On MariaDB `sync_binlog` is 0 by default.
+//! - **One primary.** A server that is `read_only`, or that replicates from another, is refused. After a failover to a
 //!   replica that lacks the last commits, those ranges are handed out again, and no check can see it beforehand:
-//!   replication is asynchronous unless told otherwise, and semi-synchronous replication falls back to asynchronous
-//!   after a while. Raise every mark after such a failover before anything is minted.
-//! - **Sessions stay themselves.** A proxy in between has to keep a session on one connection, and repeats nothing.
+//!   replication is asynchronous by default, and semi-synchronous replication falls back to asynchronous after a while.
+//!   After such a failover raise every mark before anything is minted.
+//! - **A session keeps its connection.** A proxy in between has to keep it there, and must repeat nothing.
 //!
 //! # How it behaves
-//! Whoever calls drives the connections, at most four; calls may come from any thread, an async runtime's included.
-//! Each packet, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL says
-//! otherwise), and the call then says [`LedgerError::Unavailable`]. A connection on which
-//! anything went wrong is closed, and so are the idle ones beside it; new ones are made at growing, jittered distances
-//! of at most half a second. A process that forks opens its ledger again in the child.
+//! The caller drives the connections, at most four. Calls may come from any thread, including threads of an async
+//! runtime. Each packet, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL
+//! says otherwise), and otherwise the call returns [`LedgerError::Unavailable`]. After any error on a connection, it is
+//! closed with the idle ones beside it. New ones are made after growing, jittered pauses of at most half a second. A
+//! process that forks opens its ledger again in the child.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,16 +55,16 @@ pub struct Mysql {
 }
 
 impl Mysql {
-    /// Blocks while it opens the ledger behind a URL `mysql://user:password@host:port/database?option=value` (or `mariadb://…`), its tables
-    /// made where they are missing, for the key space of those who name none.
+    /// Blocks while it opens the ledger behind a URL `mysql://user:password@host:port/database?option=value` (or
+    /// `mariadb://…`), in the default key space. Missing tables are made.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3s`, `unsafe=allow`, `password_file=FILE`, `sslmode` (`disable`,
-    /// `prefer`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`. What the URL leaves out is taken from
+    /// `prefer`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`. Parts that the URL leaves out come from
     /// `MYSQL_HOST`, `MYSQL_TCP_PORT` and `MYSQL_PWD`.
     ///
     /// # Errors
-    /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where the server does not answer;
-    /// `Unfit` where it is not fit to keep marks, or its tables are not floe's.
+    /// `Asked` if the URL, the realm or a credential is wrong; `Unavailable` if the server does not answer; `Unfit` if
+    /// it is not fit to keep marks, or its tables are not floe's.
     pub fn open(url: &str) -> Result<Stored<Self>, OpenError> {
         Self::open_in(url, DEFAULT_REALM)
     }
@@ -92,7 +92,7 @@ impl Mysql {
         Ok(Stored::new(mysql, place))
     }
 
-    /// What a packet says that compares and swaps.
+    /// The result of a packet that compares and swaps.
     fn swap(&self, sql: String, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
         let (text, expected) = (text.to_owned(), expected.cloned());
         self.remote.call(move |link| {
@@ -105,7 +105,7 @@ impl Mysql {
                 let is_own = || found.as_ref().is_some_and(|found| found.text == text);
                 match moved.affected {
                     1 if expected.is_some() || is_own() => Ok(Put::Done(Version::new(&text))),
-                    // Nothing between floe and the table may make it differ from what the server says.
+                    // The count and the record must agree: nothing may stand between floe and the table.
                     0 | 1 if expected.is_none() => Ok(Put::Found(found)),
                     0 if found.as_ref().map(|found| &found.version) != expected.as_ref() => {
                         Ok(Put::Found(found))
@@ -221,7 +221,7 @@ impl Counting for Mysql {
         left: &str,
         new: Range<u64>,
     ) -> Result<Put, LedgerError> {
-        // A count makes no record.
+        // A count never makes a record.
         let Some(expected) = expected else { return Ok(Put::Conflict) };
         self.swap(statements::put_ahead(key, text, expected.as_str(), left, &new), text, Some(expected))
     }
@@ -232,7 +232,7 @@ impl Counting for Mysql {
     }
 }
 
-/// What a server says, to a ledger that logs in or has logged in.
+/// A server's messages to a ledger that logs in or has logged in.
 #[cfg(fuzzing)]
 pub(crate) fn fuzzed(bytes: &[u8], is_logged_in: bool) {
     let settings = Settings::parse("mysql://floe:secret@db/ids?sslmode=disable", &|_| None);
@@ -248,7 +248,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
     Ok(Box::new(Mysql::enter(url, opening)?))
 }
 
-/// Whether a URL can be read, options included. Nobody is connected to.
+/// Whether a URL can be read, options included. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
     Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
 }

@@ -1,24 +1,23 @@
-//! The ledger in a bucket of an object store: Amazon S3 and what speaks its protocol, Google Cloud Storage, Azure Blob
-//! Storage. There is no server to run.
+//! The ledger in a bucket of an object store: Amazon S3 and stores that speak its protocol, Google Cloud Storage, Azure
+//! Blob Storage. There is no server to run.
 //!
 //! # What it promises
-//! A record is an object, and each write of it is conditional: on the `ETag` (S3, Azure) or the generation (Google) that was
-//! read, or on there being no object. These stores answer a write when it is durable, and read what was written last. So
-//! when `reserve` returns `Got`, the range is on stable storage, and nobody else is given it; [`floe::store`] has the
-//! argument. A reserve on a record that this process wrote last is one request.
+//! A record is an object, and each write of it is conditional: on the `ETag` (S3, Azure) or the generation (Google)
+//! that was read, or on the absence of an object. These stores answer a write when it is durable, and read the last
+//! write. So when `reserve` returns `Got`, the range is on stable storage, and no other caller gets it; [`floe::store`]
+//! has the argument. A reserve on a record that this process wrote last is one request.
 //!
 //! # On what that depends
-//! - **The store carries out conditional writes.** Some that speak S3's protocol ignore `If-Match` and answer 200: each opening
-//!   of a ledger tries both conditions on the realm's own object, and refuses such a store.
-//! - **No rule of the bucket deletes objects.** A record that is gone is missing: its name or slot stops, and nothing is handed
-//!   out a second time. That holds as long as the note of its making, which lies beside it, is there.
-//! - **A bucket that is restored** to an earlier state (from a copy, or by versions) gives old marks: raise them first.
+//! - **The store executes conditional writes.** Some stores with S3's protocol ignore `If-Match` and answer 200. Each
+//!   opening of a ledger tries both conditions on the realm's own object, and refuses such a store.
+//! - **No rule of the bucket deletes objects.** If a record is deleted, its name or slot stops, and nothing is handed
+//!   out a second time. That holds as long as the note of its creation, which lies beside it, exists.
+//! - **A bucket that is restored** to an earlier state (from a copy, or by versions) has old marks: raise them first.
 //!
 //! # How it behaves
-//! Each call ends within `max_wait` (5 s unless the URL says otherwise) and then says
-//! [`LedgerError::Unavailable`]. What a store throttles is asked again within that time. A list
-//! of records takes a request for each, and longer where there are many.
-//! Calls may come from any thread, an async runtime's included.
+//! Each call ends within `max_wait` (5 s unless the URL says otherwise), and otherwise returns
+//! [`LedgerError::Unavailable`]. A throttled request is sent again within that time. A list of records takes a request
+//! for each, and longer if there are many. Calls may come from any thread, including threads of an async runtime.
 
 use std::sync::Arc;
 
@@ -38,21 +37,21 @@ pub(crate) mod connector;
 mod keys;
 pub(crate) mod url;
 
-/// Of a list: how many names of objects are one lot, and how many objects; and how many of those are read at once.
+/// For a list: how many object names are one batch, how many objects, and how many of those are read at once.
 const LISTED: usize = 1_000;
 const READ: usize = 64;
 const AT_ONCE: usize = 16;
 
-/// How long a record is at most, in bytes; a longer object is not read, and is no record.
+/// The most bytes in a record. A longer object is not read, and is no record.
 const LONGEST_RECORD: u64 = 64 * 1024;
 
 /// The beginning of every record.
 const FIRST: &str = "floe ";
 
-/// How many characters of a cause are told.
+/// How many characters of a cause are shown.
 const LONGEST_CAUSE: usize = 300;
 
-/// A bucket, or what lies below a prefix in it.
+/// A bucket, or the part of it below a prefix.
 pub(crate) struct Bucket {
     client: Arc<dyn ObjectStore>,
     settings: Settings,
@@ -79,7 +78,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
     Ok(Box::new(Stored::new(bucket, place)))
 }
 
-/// Whether a URL can be read, options included. Nobody is connected to.
+/// Whether a URL can be read, options included. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
     Settings::parse(url)?.client().map(drop)
 }
@@ -103,7 +102,7 @@ impl Bucket {
         let bytes = if is_short { found.bytes().await? } else { Default::default() };
         match std::str::from_utf8(&bytes) {
             Ok(text) if text.starts_with(FIRST) => Ok(Some(Entry { version, text: text.to_owned() })),
-            // A page of a portal looks like this, too: nothing is said of the record.
+            // A portal's page looks like this too. It says nothing about the record.
             _ => Err(Error::Generic {
                 store: "floe",
                 source: format!("{path} is not a record of floe's: check what it is, and whether the endpoint is an object store")
@@ -120,7 +119,7 @@ impl Bucket {
             Err(Trouble::Store(
                 Error::AlreadyExists { .. } | Error::Precondition { .. } | Error::NotModified { .. },
             )) => Ok(Put::Conflict),
-            // An object that is to be replaced is gone.
+            // The object to replace is gone.
             Err(Trouble::Store(error @ Error::NotFound { .. })) if is_of_object(&error) => Ok(Put::Conflict),
             Err(trouble) => Err(self.words(trouble)),
         }
@@ -152,13 +151,13 @@ impl Bucket {
     }
 }
 
-/// Whether the store says that there is no such object. Another 404 is no word of a store on a record.
+/// Whether the store says that the object does not exist. Any other 404 says nothing about a record.
 fn is_of_object(error: &Error) -> bool {
     let cause = whole_cause(error);
     ["NoSuchKey", "BlobNotFound"].iter().any(|code| cause.contains(code))
 }
 
-/// Whether waiting mends nothing: the URL or the credentials are wrong.
+/// Whether waiting cannot help, because the URL or the credentials are wrong.
 fn is_final(error: &Error) -> bool {
     let cause = whole_cause(error);
     let is_refused = matches!(error, Error::PermissionDenied { .. } | Error::Unauthenticated { .. });
@@ -190,8 +189,8 @@ impl Store for Bucket {
         self.write(key, text, mode)
     }
 
-    /// The names of all objects below the prefix's last `/` are asked for, and those that are wanted are read. It takes many
-    /// requests: each lot of them is bounded like a call.
+    /// Requests the names of all objects below the prefix's last `/`, and reads the wanted ones. It takes many
+    /// requests: each batch of them is bounded like a call.
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
         let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
         let mut found = self.client.list(Some(&self.path(folder)));
@@ -209,7 +208,7 @@ impl Store for Bucket {
         keys.truncate(limit);
         let read = |key: String| async move {
             let entry = self.read(&self.path(&key)).await?;
-            // What was deleted since is not there.
+            // Leaves out objects that were deleted since.
             Ok::<_, Error>(entry.map(|entry| (key, entry.text)))
         };
         let mut all = Vec::new();
@@ -228,12 +227,12 @@ impl Store for Bucket {
     }
 }
 
-/// S3 and Azure tell versions apart by `ETag`, Google by generation. An `ETag` has no line break in it.
+/// S3 and Azure distinguish versions by `ETag`, Google by generation. An `ETag` has no line break.
 fn version(e_tag: Option<String>, generation: Option<String>) -> Version {
     Version::new(&format!("{}\n{}", e_tag.unwrap_or_default(), generation.unwrap_or_default()))
 }
 
-/// The innermost cause in one line, without what is long in it.
+/// The innermost cause in one line, shortened.
 pub(crate) fn cause(error: &dyn std::error::Error) -> String {
     let whole = whole_cause(error);
     match whole.char_indices().nth(LONGEST_CAUSE) {

@@ -1,11 +1,11 @@
-//! What a floe server offers of its own ledger to other processes: the calls of [`Ledger`] as JSON, for both sides.
+//! A floe server's offer of its own ledger to other processes: the calls of [`Ledger`] as JSON, for both sides.
 //!
-//! The server decides nothing. It opens each realm as the caller asks, carries out the call there, and says what the store
-//! said, errors included. The process that calls is [`served`](crate::served).
+//! The server decides nothing. It opens each realm as the caller asks, executes the call there, and returns the store's
+//! answer, errors included. The process that calls is [`served`](crate::served).
 //!
-//! A question has a `nonce`, which the answer repeats: something between that mixes up answers is found out, and no range
-//! is taken for another caller's. It has the id of the realm, which the server holds against that of its own, and so does
-//! the answer. A question that says more than this floe knows is refused as a whole.
+//! A question has a `nonce`, which the answer repeats. So if something in between mixes up answers, the caller notices,
+//! and takes no other caller's range. The question has the realm's id, which the server compares with its own, and so
+//! has the answer. A question with more fields than this floe knows is refused as a whole.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,24 +18,24 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::opening::Missing;
 use crate::{OpenError, Opening};
 
-/// How many realms are open at once. One more takes the place of that which nobody has called for longest.
+/// How many realms are open at once. One more replaces the one that has not been called for the longest time.
 const OPEN: usize = 64;
 
-/// The most that one answer lists. A caller who wants more asks again.
+/// The most items in one answer's list. A caller that wants more asks again.
 pub(crate) const PAGE: usize = 250;
 
-/// How long the text of an error is at most, in characters: of servers that stand before each other, each adds to it.
+/// The longest text of an error, in characters. If servers are chained, each adds to it.
 const LONGEST_TEXT: usize = 2_000;
 
-/// What a process asks a server.
+/// A process's question to a server.
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Question {
-    /// Which question it is, for the answer.
+    /// The question's identity, for the answer.
     pub(crate) nonce: String,
-    /// The realm's id; unknown to a process that enters.
+    /// The realm's id. A process that enters the realm does not know it yet.
     pub(crate) realm_id: Option<String>,
-    /// How many servers it comes to, with this one: a server whose ledger is another's asks on behalf of its callers.
+    /// How many servers the question passes, including this one: a server on another server's ledger asks for its callers.
     #[serde(default)]
     pub(crate) servers: u8,
     pub(crate) call: Call,
@@ -45,7 +45,7 @@ pub(crate) struct Question {
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Call {
-    /// Opens the realm as an [`Opening`] says, and answers with its id.
+    /// Opens the realm as an [`Opening`] says. The answer has its id.
     Enter {
         missing: Missing,
         realm_id: Option<String>,
@@ -98,17 +98,17 @@ pub(crate) struct Wanted {
     note: Option<String>,
 }
 
-/// What a server says.
+/// A server's answer.
 #[derive(Serialize, Deserialize, Debug)]
 pub(crate) struct Said {
-    /// That of the question.
+    /// The question's nonce.
     pub(crate) nonce: String,
-    /// The id of the realm that answers; none where no realm could be opened.
+    /// The id of the realm that answers; `None` if no realm could be opened.
     pub(crate) realm_id: Option<String>,
     pub(crate) answer: Answer,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
@@ -129,13 +129,13 @@ pub(crate) enum Answer {
     Overflow { key: Text<Key>, mark: u64 },
 }
 
-/// What is written as a text.
+/// A value that is written as a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Text<T>(pub(crate) T);
 
 pub(crate) trait Written: Sized {
     fn text(&self) -> String;
-    /// `None` where no floe has written it.
+    /// `None` if no floe has written it.
     fn read(text: &str) -> Option<Self>;
 }
 
@@ -152,7 +152,7 @@ impl Written for Key {
                 (None, id) => Self::cache(&Token::read(id?)?),
             },
         };
-        // `s/+10/07` is no other writing of a slot.
+        // `s/+10/07` is not another notation for a slot.
         (key.as_str() == text).then_some(key)
     }
 }
@@ -226,10 +226,10 @@ impl From<LedgerError> for Answer {
 }
 
 impl Answer {
-    /// The answer, or the error that it is.
+    /// The answer, or its error.
     ///
     /// # Errors
-    /// That of the store behind the server.
+    /// The error of the store behind the server.
     #[cfg(feature = "served")]
     pub(crate) fn or_error(self) -> Result<Self, LedgerError> {
         Err(match self {
@@ -271,7 +271,7 @@ impl Call {
     }
 }
 
-/// A text that is no longer than an error may be.
+/// A text, shortened to an error's longest length.
 pub(crate) fn short(text: &str) -> String {
     match text.char_indices().nth(LONGEST_TEXT) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -296,7 +296,7 @@ pub(crate) fn short(text: &str) -> String {
 /// ```
 pub struct Offer {
     open: Box<Open>,
-    /// The realms that are open, the one that was called last before the others.
+    /// The open realms, the most recently called first.
     realms: Mutex<Vec<Arc<Realm>>>,
 }
 
@@ -305,19 +305,19 @@ type Open = dyn Fn(&Opening) -> Result<Box<dyn Ledger>, OpenError> + Send + Sync
 struct Realm {
     name: String,
     id: String,
-    /// That of its [`Opening`], and so what its ledger says to other servers.
+    /// The number in its [`Opening`], which its ledger also sends to other servers.
     servers: u8,
     ledger: Box<dyn Ledger>,
 }
 
-/// What a question was answered with.
+/// The answer to a question.
 #[derive(Debug)]
 pub struct Answered {
     /// The answer, in JSON.
     pub body: Vec<u8>,
-    /// Which call of [`Ledger`] it was, in snake case, or `enter`.
+    /// The call of [`Ledger`], in snake case, or `enter`.
     pub call: &'static str,
-    /// What came of it: `ok`, `refused` (the mark is too high), `unavailable`, `unfit`, `missing` or `overflow`.
+    /// Its result: `ok`, `refused` (the mark is too high), `unavailable`, `unfit`, `missing` or `overflow`.
     pub outcome: &'static str,
 }
 
@@ -328,18 +328,18 @@ impl fmt::Debug for Offer {
 }
 
 impl Offer {
-    /// A store, of which `open` opens a realm.
+    /// An offer of a store. `open` opens one realm of it.
     pub fn new(
         open: impl Fn(&Opening) -> Result<Box<dyn Ledger>, OpenError> + Send + Sync + 'static,
     ) -> Self {
         Self { open: Box::new(open), realms: Mutex::default() }
     }
 
-    /// Answers a question in `realm`. Blocks as long as the store does. The names of other realms are told as far as the
-    /// caller `sees` them.
+    /// Answers a question in `realm`. Blocks as long as the store does. It names other realms only if the caller `sees`
+    /// them.
     ///
     /// # Errors
-    /// Why it is no question; nothing was done. An error of the store is an answer.
+    /// Why this is no question; nothing was done. An error of the store is an answer.
     pub fn answer(
         &self,
         realm: &str,
@@ -372,7 +372,7 @@ impl Offer {
         let (realm_id, answer) = match asked {
             Ok((realm, answer)) => {
                 if let Err(LedgerError::Unfit(_)) = &answer {
-                    // Another one may be put in its place, which is opened anew.
+                    // Close it, so that a store put in its place is opened again.
                     self.realms().retain(|open| !Arc::ptr_eq(open, &realm));
                 }
                 (Some(realm.id.clone()), answer)
@@ -390,8 +390,8 @@ impl Offer {
         self.realms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The realm of that name, where it is open for a question that comes to so many servers; it is the last one now that was
-    /// called. For one that comes to more it is opened anew: in a ring of servers the number grows that way until it is refused.
+    /// The open realm of that name, if it was opened for this many servers or more; it becomes the most recently called. A
+    /// question that passes more servers opens the realm again: in a ring of servers the number then grows until it is refused.
     fn open_one(&self, name: &str, servers: u8) -> Option<Arc<Realm>> {
         let mut realms = self.realms();
         let at = realms.iter().position(|realm| realm.name == name && realm.servers >= servers)?;
@@ -400,7 +400,7 @@ impl Offer {
         Some(realm)
     }
 
-    /// The realm as its opening wants it.
+    /// The realm, as its opening asks for it.
     fn enter(&self, opening: &Opening) -> Result<Arc<Realm>, LedgerError> {
         let found = self.open_one(opening.realm(), opening.servers);
         match found.filter(|_| !opening.asks_for_others()) {
@@ -423,14 +423,14 @@ impl Offer {
     fn open(&self, opening: &Opening) -> Result<Arc<Realm>, LedgerError> {
         let ledger = (self.open)(opening).map_err(|error| match error {
             OpenError::Ledger(error) => error,
-            // The server's own settings, which somebody may put right while others wait.
+            // The server's own settings are wrong. An operator may correct them while others wait.
             OpenError::Asked(text) => {
                 LedgerError::Unavailable(format!("the server cannot open its ledger: {text}"))
             }
         })?;
         let (name, servers) = (opening.realm().to_owned(), opening.servers);
         let realm = Arc::new(Realm { name, id: ledger.realm_id()?, servers, ledger });
-        // One that only looks is not kept: it may not be one to write to.
+        // Do not keep a realm that was opened only to look: it may not be fit for writing.
         if opening.missing != Missing::Look {
             let mut realms = self.realms();
             realms.retain(|open| open.name != realm.name);

@@ -1,10 +1,10 @@
-//! What may be made while a ledger is opened, and what has to be found there.
+//! The rules for opening a ledger: which parts may be made, and which must exist.
 
 use floe::ledger::LedgerError;
 
 use crate::DEFAULT_REALM;
 
-/// How a ledger is opened: its realm, whether what is missing is made, and which realm it has to be.
+/// How to open a ledger: its realm, whether to make what is missing, and which realm it has to be.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -23,24 +23,24 @@ pub struct Opening {
     pub(crate) missing: Missing,
     pub(crate) pinned: Option<String>,
     pub(crate) sole: bool,
-    /// How many floe servers ask for it, each on behalf of the one before; 0 for a process that asks for itself.
+    /// How many floe servers ask for it, each for the one before; 0 for a process that asks for itself.
     pub(crate) servers: u8,
 }
 
-/// What becomes of a ledger, of tables and of a realm that are not there.
+/// The reaction if a ledger, tables or a realm do not exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "offer", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "snake_case"))]
 pub(crate) enum Missing {
-    /// They are made.
+    /// Make them.
     Make,
-    /// They are an error. What an older version made is brought up to date.
+    /// Fail. Tables of an older version are updated.
     Refuse,
-    /// They are an error, and nothing is changed: the caller only looks.
+    /// Fail, and change nothing: the caller only looks.
     Look,
 }
 
 impl Opening {
-    /// The key space `realm` (1 to 128 bytes of printable text without white space, `/` and `*`). What is missing is made.
+    /// The key space `realm` (1 to 128 bytes of printable text without white space, `/` and `*`). Missing parts are made.
     pub fn of(realm: &str) -> Self {
         Self { realm: realm.to_owned(), missing: Missing::Make, pinned: None, sole: false, servers: 0 }
     }
@@ -50,26 +50,26 @@ impl Opening {
         Self { realm: realm.to_owned(), ..self }
     }
 
-    /// Makes nothing: a file, tables or a realm that are not there are an error.
+    /// Makes nothing: a missing file, missing tables or a missing realm are an error.
     #[must_use]
     pub fn existing(self) -> Self {
         Self { missing: Missing::Refuse, ..self }
     }
 
-    /// As [`existing`](Self::existing), for commands that only look: the tables of an older version stay as they are.
+    /// Like [`existing`](Self::existing), for commands that only look: tables of an older version stay as they are.
     #[must_use]
     pub fn to_look(self) -> Self {
         Self { missing: Missing::Look, ..self }
     }
 
-    /// The random id that the realm has to have ([`Ledger::realm_id`](floe::ledger::Ledger::realm_id)). A realm that is missing is not made, and one with
-    /// another id is an error: the store was emptied, or it is another one.
+    /// The random id that the realm has to have ([`Ledger::realm_id`](floe::ledger::Ledger::realm_id)). A missing realm
+    /// is not made, and a realm with another id is an error: the store was emptied, or it is another store.
     #[must_use]
     pub fn realm_id(self, id: &str) -> Self {
         Self { pinned: Some(id.to_owned()), ..self }
     }
 
-    /// The caller named no realm, so the ledger may have no other one: with several, the error names them.
+    /// The caller named no realm, so the ledger may have only this one. If it has several, the error names them.
     #[must_use]
     pub fn sole_realm(self) -> Self {
         Self { sole: true, ..self }
@@ -85,14 +85,14 @@ impl Opening {
         self.missing == Missing::Make && self.pinned.is_none()
     }
 
-    /// Whether the other realms of the ledger matter, where this one is there.
+    /// Whether the ledger's other realms matter if this one exists.
     #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
     pub(crate) fn asks_for_others(&self) -> bool {
         self.sole && self.realm == DEFAULT_REALM
     }
 
     /// # Errors
-    /// `Unfit` where the realm is not the pinned one.
+    /// `Unfit` if the realm is not the pinned one.
     #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
     pub(crate) fn check_id(&self, found: &str, shown: &str) -> Result<(), LedgerError> {
         match self.pinned.as_deref() {
@@ -106,7 +106,7 @@ impl Opening {
         }
     }
 
-    /// Why nothing is made here, where `what` is missing.
+    /// Why nothing is made here if `what` is missing.
     #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
     pub(crate) fn not_made(&self, what: &str) -> LedgerError {
         let why = match &self.pinned {
@@ -121,10 +121,10 @@ impl Opening {
     }
 }
 
-/// What a restored or remade ledger needs before anything is minted.
+/// The way out for a restored or remade ledger, before anything is minted.
 pub(crate) const RAISE: &str = "raise its marks above every ID in use (`floe marks raise NAME --to N`)";
 
-/// The words for a caller who named no realm where there are several.
+/// The error for a caller that named no realm although there are several.
 #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
 pub(crate) fn is_one_of_several(realm: &str, others: &str, shown: &str) -> LedgerError {
     LedgerError::Unfit(format!(

@@ -1,26 +1,26 @@
-//! The ledger in a PostgreSQL database, shared by as many machines as reach it.
+//! The ledger in a PostgreSQL database, shared by all machines that reach it.
 //!
 //! # What it promises
-//! A record is a row, and each write of it is conditional on the text that was read. When `reserve` returns `Got`, the range is
-//! committed and its WAL is flushed, so kill -9, a crash and a loss of power leave it there. A reserve on a record that this
-//! process wrote last is one statement and one round trip; the argument why the statements are linearizable stands beside
-//! them, in `statements.rs`, and the argument above them is that of [`floe::store`]. A refused reserve writes nothing.
+//! A record is a row, and each write of it is conditional on the text that was read. When `reserve` returns `Got`, the
+//! range is committed and its WAL is flushed, so it survives kill -9, a crash and a loss of power. A reserve on a
+//! record that this process wrote last is one statement and one round trip. `statements.rs` has the argument why the
+//! statements are linearizable, and [`floe::store`] the argument above them. A refused reserve writes nothing.
 //!
 //! # On what that depends
-//! - **`fsync` and `full_page_writes` are on**, and floe's tables are logged. Anything else is refused when a
-//!   connection is made, unless the URL says `unsafe=allow`.
-//! - **`synchronous_commit`** is set to `on` by each statement that writes, for its own transaction.
-//! - **One primary.** A server in recovery is refused. After a failover to a replica that lacks the last commits,
-//!   those ranges are handed out again, and no check can see it beforehand: use synchronous replication
-//!   (`synchronous_standby_names`), or raise every mark after such a failover before anything is minted. Nobody may
-//!   cancel a commit that waits for its standby: PostgreSQL then reports success.
+//! - **`fsync` and `full_page_writes` are on**, and floe's tables are logged. Every new connection checks this, and
+//!   refuses anything else unless the URL says `unsafe=allow`.
+//! - **`synchronous_commit`** is on: each statement that writes sets it for its own transaction.
+//! - **One primary.** A server in recovery is refused. After a failover to a replica that lacks the last commits, those
+//!   ranges are handed out again, and no check can see it beforehand. Use synchronous replication
+//!   (`synchronous_standby_names`), or raise every mark after such a failover before anything is minted. Do not cancel
+//!   a commit that waits for its standby: PostgreSQL then reports success.
 //!
 //! # How it behaves
-//! Whoever calls drives the connections, at most four; calls may come from any thread, an async runtime's included.
-//! Each statement, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL says
-//! otherwise), and the call then says [`LedgerError::Unavailable`]. A connection on which anything went wrong is closed, and
-//! so are the idle ones beside it; new ones are made at growing, jittered distances of at most half a second.
-//! A process that forks opens its ledger again in the child.
+//! The caller drives the connections, at most four. Calls may come from any thread, including threads of an async
+//! runtime. Each statement, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the
+//! URL says otherwise), and otherwise the call returns [`LedgerError::Unavailable`]. After any error on a connection,
+//! it is closed with the idle ones beside it. New ones are made after growing, jittered pauses of at most half a
+//! second. A process that forks opens its ledger again in the child.
 
 use std::ops::Range;
 
@@ -54,24 +54,23 @@ pub struct Postgres {
     statements: Statements,
     /// The database without credentials, for errors.
     shown: String,
-    /// The same, with what was remarked when it was opened.
+    /// The same, with the remarks of its opening.
     described: String,
 }
 
 impl Postgres {
-    /// Blocks while it opens the ledger behind a URL `postgres://user:password@host:port/database?option=value`, its tables made
-    /// where they are missing, for the key space of those who name none.
+    /// Blocks while it opens the ledger behind a URL `postgres://user:password@host:port/database?option=value`, in the
+    /// default key space. Missing tables are made.
     ///
-    /// Options of floe: `schema` (`floe` unless told), `max_wait=5s`, `unsafe=allow`, `sslmode`
-    /// (`disable`, `prefer`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`. Options of libpq that are
-    /// known: `host`, `hostaddr`, `port`, `user`, `password`, `dbname`, `connect_timeout`, `application_name`,
-    /// `options`, `keepalives` and its kin, `tcp_user_timeout`, `target_session_attrs`, `load_balance_hosts`,
-    /// `sslnegotiation`. What the URL leaves out is taken from `PGUSER`, `PGPASSWORD`, `PGPASSFILE` (or `~/.pgpass`),
-    /// `PGSSLMODE` and `PGSSLROOTCERT`.
+    /// floe's options: `schema` (default `floe`), `max_wait=5s`, `unsafe=allow`, `sslmode` (`disable`, `prefer`,
+    /// `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`. The known options of libpq: `host`, `hostaddr`,
+    /// `port`, `user`, `password`, `dbname`, `connect_timeout`, `application_name`, `options`, `keepalives` and its
+    /// kin, `tcp_user_timeout`, `target_session_attrs`, `load_balance_hosts`, `sslnegotiation`. Parts that the URL
+    /// leaves out come from `PGUSER`, `PGPASSWORD`, `PGPASSFILE` (or `~/.pgpass`), `PGSSLMODE` and `PGSSLROOTCERT`.
     ///
     /// # Errors
-    /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where the server does not answer;
-    /// `Unfit` where it is not fit to keep marks, or its tables are not floe's.
+    /// `Asked` if the URL, the realm or a credential is wrong; `Unavailable` if the server does not answer; `Unfit` if
+    /// it is not fit to keep marks, or its tables are not floe's.
     pub fn open(url: &str) -> Result<Stored<Self>, OpenError> {
         Self::open_in(url, DEFAULT_REALM)
     }
@@ -84,11 +83,11 @@ impl Postgres {
         Self::enter(url, &Opening::of(realm))
     }
 
-    /// Blocks while it opens the ledger in a `schema` of a database that the program is connected to already: the same ledger that
-    /// [`open`](Self::open) opens by a URL. `queries` are dropped on a thread of their own.
+    /// Blocks while it opens the ledger in a `schema` of a database to which the program already has connections. It is
+    /// the same ledger that [`open`](Self::open) opens by a URL. `queries` are dropped on a thread of their own.
     ///
-    /// Each call of the ledger is one statement, or a few, each in a transaction of its own. It waits as long as `queries`
-    /// does: give those a time limit, so that a call that is not answered becomes one that is asked again.
+    /// Each call of the ledger is one statement, or a few, each in a transaction of its own. It waits as long as
+    /// `queries` does. Give those a time limit: then a call without an answer becomes one that is sent again.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -140,14 +139,14 @@ impl Postgres {
         self.queries.query(sql, values).map_err(|error| trouble::at_work(&error, &self.shown))
     }
 
-    /// What a statement says that compares and swaps.
+    /// The result of a statement that compares and swaps.
     fn swap(&self, sql: &str, values: &[&str]) -> Result<Put, LedgerError> {
         let [key, text, expected @ ..] = values else { return Ok(Put::Conflict) };
         let rows = self.ask(sql, values)?;
         Ok(match rows.first().map(|row| (column(row, 0), column(row, 1))) {
             Some((Some(_), _)) => Put::Done(Version::new(text)),
             Some((None, Some(found))) if expected.first() != Some(&found) => Put::Found(Some(entry(found))),
-            // The snapshot is older than what was found when the row was locked.
+            // The snapshot is older than the row that was found when it was locked.
             _ => Put::Found(self.get(key)?),
         })
     }
@@ -225,7 +224,7 @@ impl Counting for Postgres {
         left: &str,
         new: Range<u64>,
     ) -> Result<Put, LedgerError> {
-        // A count makes no record.
+        // A count never makes a record.
         let Some(expected) = expected else { return Ok(Put::Conflict) };
         let (start, end) = (new.start.to_string(), new.end.to_string());
         self.swap(&self.statements.put_ahead, &[key, text, expected.as_str(), left, &start, &end])
@@ -241,7 +240,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
     Ok(Box::new(Postgres::enter(url, opening)?))
 }
 
-/// Whether a URL can be read, options included. Nobody is connected to.
+/// Whether a URL can be read, options included. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
     Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
 }

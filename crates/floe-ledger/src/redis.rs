@@ -1,32 +1,32 @@
-//! The ledger in a Redis or Valkey server, shared by as many machines as reach it.
+//! The ledger in a Redis or Valkey server, shared by all machines that reach it.
 //!
 //! # What it promises
-//! A record is a field of its realm's hash, and a script writes it only where it is still the one that was read. When `reserve`
-//! returns `Got`, the range is in the append-only file and that file is flushed, so kill -9, a crash and a loss of power leave
-//! it there. A reserve on a record that this process wrote last is one script and one round trip; the argument why that is
-//! linearizable and durable stands beside the scripts, in `scripts.rs`, and the argument above them is that of
-//! [`floe::store`]. A refused reserve writes nothing. Realms share the database and nothing else, and each write looks
-//! whether its realm is still there: a `FLUSHALL` under a running ledger is noticed by the next one.
+//! A record is a field of its realm's hash, and a script writes it only if it is still the one that was read. When
+//! `reserve` returns `Got`, the range is in the append-only file and that file is flushed, so it survives kill -9, a
+//! crash and a loss of power. A reserve on a record that this process wrote last is one script and one round trip.
+//! `scripts.rs` has the argument why that is linearizable and durable, and [`floe::store`] the argument above it. A
+//! refused reserve writes nothing. Realms share only the database. Each write checks that its realm still exists: after
+//! a `FLUSHALL` under a running ledger, the next write notices it.
 //!
 //! # On what that depends
-//! - **`appendonly yes`, `appendfsync always`, `no-appendfsync-on-rewrite no`.** Anything else, and a server that
-//!   does not let floe look, is refused when a connection is made, unless the URL says `unsafe=allow`.
-//! - **`maxmemory-policy` is `noeviction` or `volatile-*`.** The others remove records to make room, and are refused
+//! - **`appendonly yes`, `appendfsync always`, `no-appendfsync-on-rewrite no`.** Every new connection checks this. It
+//!   refuses anything else, and a server that does not let floe look, unless the URL says `unsafe=allow`.
+//! - **`maxmemory-policy` is `noeviction` or `volatile-*`.** The others delete records to free memory, and are refused
 //!   in the same way.
-//! - **One master.** A replica is refused. Replication is asynchronous, and `WAIT` does not make it otherwise: after a
+//! - **One master.** A replica is refused. Replication is asynchronous, and `WAIT` does not change that. After a
 //!   failover to a replica that lacks the last writes, those ranges are handed out again, and no check can see it
-//!   beforehand. Raise every mark after such a failover before anything is minted.
-//! - **The settings stay as they were.** What somebody changes by `CONFIG SET` is seen on the next connection.
+//!   beforehand. After such a failover raise every mark before anything is minted.
+//! - **The settings stay as they were.** The next connection notices a change by `CONFIG SET`.
 //!
 //! # How it behaves
-//! Whoever calls drives the connections, at most four; calls may come from any thread, an async runtime's included.
-//! Each round trip, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL says
-//! otherwise), and the call then says [`LedgerError::Unavailable`]. A connection on which anything went wrong is closed, and
-//! so are the idle ones beside it; new ones are made at growing, jittered distances of at most half a second.
-//! A process that forks opens its ledger again in the child.
+//! The caller drives the connections, at most four. Calls may come from any thread, including threads of an async
+//! runtime. Each round trip, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the
+//! URL says otherwise), and otherwise the call returns [`LedgerError::Unavailable`]. After any error on a connection,
+//! it is closed with the idle ones beside it. New ones are made after growing, jittered pauses of at most half a
+//! second. A process that forks opens its ledger again in the child.
 //!
-//! On a Redis Cluster it works on the node that holds the realm's slot (all keys of a realm share one), and is told
-//! by any other node which one that is.
+//! On a Redis Cluster it uses the node that holds the realm's slot (all keys of a realm share one). Any other node
+//! tells it which node that is.
 //!
 //! [`LedgerError::Unavailable`]: floe::ledger::LedgerError::Unavailable
 
@@ -54,33 +54,32 @@ mod url;
 
 type Trouble = remote::Trouble<RedisError>;
 
-/// What a script answers: texts, some of which may be missing.
+/// The answer of a script: texts, some possibly missing.
 type Texts = Vec<Option<String>>;
 
-/// How many records one script reads, so that none keeps other clients waiting for long.
+/// How many records one script reads, so that none makes other clients wait for long.
 const PAGE: usize = 512;
 
 /// A Redis or Valkey server that keeps a ledger's records. Threads may share the ledger on it; each process opens its own.
 pub struct Redis {
     remote: Remote<Server>,
-    /// The realm that was opened.
+    /// The realm of this ledger.
     realm: String,
     /// The server without credentials, for errors.
     shown: String,
 }
 
 impl Redis {
-    /// Blocks while it opens the ledger behind a URL `redis://user:password@host:port/database?option=value`, or `rediss://…` for TLS, for
-    /// the key space of those who name none.
+    /// Blocks while it opens the ledger behind a URL `redis://user:password@host:port/database?option=value`, or
+    /// `rediss://…` for TLS, in the default key space.
     ///
-    /// Options: `max_wait=5s`, `connect_timeout=3` (seconds), `unsafe=allow`, `password_file=FILE`, and for
-    /// `rediss://` `sslmode` (`require`, `verify-ca`, `verify-full`; the last is the default) and `sslrootcert`
-    /// (`FILE`, or `system`, the default). A password that the URL leaves out is taken from `REDISCLI_AUTH`, as
-    /// Redis's own client does.
+    /// Options: `max_wait=5s`, `connect_timeout=3` (seconds), `unsafe=allow`, `password_file=FILE`, and for `rediss://`
+    /// `sslmode` (`require`, `verify-ca`, `verify-full`; the last is the default) and `sslrootcert` (`FILE`, or
+    /// `system`, the default). If the URL has no password, it comes from `REDISCLI_AUTH`, as in Redis's own client.
     ///
     /// # Errors
-    /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where the server does not answer,
-    /// or is a replica; `Unfit` where it is not fit to keep marks, or holds what no floe has written.
+    /// `Asked` if the URL, the realm or a credential is wrong; `Unavailable` if the server does not answer, or is a
+    /// replica; `Unfit` if it is not fit to keep marks, or holds something that no floe has written.
     pub fn open(url: &str) -> Result<Stored<Self>, OpenError> {
         Self::open_in(url, DEFAULT_REALM)
     }
@@ -119,7 +118,7 @@ impl Redis {
         })
     }
 
-    /// Runs a script that writes, unless the realm has another layout than this floe's.
+    /// Runs a script that writes, unless the realm's layout is not the one of this floe.
     fn write(&self, script: &'static Script, realm: &str, arguments: &[&str]) -> Result<Texts, LedgerError> {
         let keys = Keys::of(realm);
         let arguments = arguments.iter().map(|text| text.as_bytes().to_vec()).collect();
@@ -132,7 +131,7 @@ impl Redis {
         }
     }
 
-    /// What the script says that compares and swaps.
+    /// The result of the script that compares and swaps.
     fn swap(&self, realm: &str, text: &str, arguments: &[&str]) -> Result<Put, LedgerError> {
         let answer = self.write(&scripts::PUT, realm, arguments)?;
         Ok(match answer.first() {
@@ -160,8 +159,8 @@ impl Redis {
         }
     }
 
-    /// The realms of this database. On a cluster the list of them is likely another node's, and who may read one realm
-    /// alone is told of no other.
+    /// The realms of this database. On a cluster their list is likely on another node. A user that may read only one
+    /// realm is told of no other.
     fn realms(&self) -> Result<Vec<String>, LedgerError> {
         self.remote.call(|link| {
             Box::pin(async move {
@@ -176,7 +175,7 @@ impl Redis {
         })
     }
 
-    /// Lists a realm that is about to be made, so that there is none that is not listed.
+    /// Lists a realm before it is made, so that every realm is listed.
     fn note_realm(&self, realm: &str) -> Result<(), LedgerError> {
         let realm = realm.to_owned();
         self.remote.call(move |link| {
@@ -209,7 +208,7 @@ impl Store for Redis {
             (Some(version), text) if version == scripts::VERSION.to_string() => {
                 Ok(text.as_deref().map(entry))
             }
-            // What is in another realm is that realm's trouble.
+            // A record in another realm is that realm's problem.
             (None, _) if is_of_realm => Ok(None),
             _ if realm != self.realm => Ok(None),
             (version, _) => Err(self.is_not_there(&keys, realm, version.as_deref())),
@@ -225,7 +224,7 @@ impl Store for Redis {
         self.swap(realm, text, &arguments.into_iter().flatten().collect::<Vec<_>>())
     }
 
-    /// Of the realms the names alone are told; other lists are those of one realm.
+    /// Of realms, this lists only the names. Other lists are those of one realm.
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
         if let Some(start) = prefix.strip_prefix("realm/") {
             let mut realms = self.realms()?;
@@ -243,7 +242,7 @@ impl Store for Redis {
             after if after >= prefix => bound(b'(', &place_of(after).1),
             _ => bound(b'[', &start),
         };
-        // The byte 255 is in no text, so no field that begins with this is as great.
+        // No text contains the byte 255, so every field with this prefix is below it.
         let to = [b"[", start.as_bytes(), &[255]].concat();
         let mut all = Vec::new();
         while all.len() < limit {
@@ -254,7 +253,7 @@ impl Store for Redis {
             from = bound(b'(', last);
             let is_last = answer.len() < 2 * wanted;
             for pair in answer.chunks_exact(2) {
-                // What somebody removed is no record.
+                // A deleted record is left out.
                 if let [Some(field), Some(text)] = pair
                     && let Some((sort, rest)) = field.split_once('/')
                 {
@@ -314,7 +313,7 @@ impl Counting for Redis {
         left: &str,
         new: Range<u64>,
     ) -> Result<Put, LedgerError> {
-        // A count makes no record.
+        // A count never makes a record.
         let Some(expected) = expected else { return Ok(Put::Conflict) };
         let ((realm, field), (_, ahead)) = (place_of(key), ahead_of(left));
         let (start, end) = (new.start.to_string(), new.end.to_string());
@@ -327,7 +326,7 @@ impl Counting for Redis {
     }
 }
 
-/// A field as `ZRANGEBYLEX` takes it.
+/// A field in the form that `ZRANGEBYLEX` takes.
 fn bound(kind: u8, field: &str) -> Vec<u8> {
     [&[kind], field.as_bytes()].concat()
 }
@@ -337,7 +336,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
     Ok(Box::new(Redis::enter(url, opening)?))
 }
 
-/// Whether a URL can be read, options included. Nobody is connected to.
+/// Whether a URL can be read, options included. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
     Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
 }

@@ -1,4 +1,4 @@
-//! The one list of stores: which of them the scheme of a URL means.
+//! The one list of stores, by the schemes of their URLs.
 
 use floe::ledger::{Ledger, Memory};
 
@@ -8,9 +8,9 @@ use crate::{OpenError, Opening, realm_name, without_credentials};
 /// A store, by the schemes of its URLs.
 struct Store {
     schemes: &'static [&'static str],
-    /// What follows the scheme, for people.
+    /// The part after the scheme, for people.
     rest: &'static str,
-    /// `None` where this build has no such store.
+    /// `None` if this build does not have the store.
     calls: Option<Calls>,
 }
 
@@ -48,7 +48,7 @@ const STORES: &[Store] = &[
     store!("dynamodb", dynamodb, ["dynamodb"], "//…"),
 ];
 
-/// How the URLs begin that this build opens.
+/// The beginnings of the URLs that this build opens.
 pub fn schemes() -> Vec<String> {
     let here = STORES.iter().filter(|store| store.calls.is_some());
     here.flat_map(|store| store.schemes.iter().map(|scheme| format!("{scheme}:{}", store.rest))).collect()
@@ -59,11 +59,11 @@ pub fn is_scheme(scheme: &str) -> bool {
     STORES.iter().any(|store| store.calls.is_some() && store.schemes.contains(&scheme))
 }
 
-/// Whether `url` can be opened as far as it tells by itself: its scheme, its parts and its options, and the files and
-/// variables with passwords that it names. Nobody is connected to.
+/// Checks what can be checked about `url` alone: its scheme, its parts, its options, and the files and variables that
+/// it names for passwords. It makes no connection.
 ///
 /// # Errors
-/// `Asked`, as [`open`](crate::open) would say it.
+/// `Asked`, with the text of [`open`](crate::open).
 pub fn check_url(url: &str) -> Result<(), OpenError> {
     (calls(url)?.check)(url)
 }
@@ -72,7 +72,7 @@ impl Opening {
     /// Opens the ledger at a URL, as [`open`](crate::open) does.
     ///
     /// # Errors
-    /// [`OpenError`]. `Unfit` where something is missing that is not to be made, or the realm is not the pinned one.
+    /// [`OpenError`]. `Unfit` if something is missing that must not be made, or the realm is not the pinned one.
     pub fn open(&self, url: &str) -> Result<Box<dyn Ledger>, OpenError> {
         (calls(url)?.open)(url, self)
     }

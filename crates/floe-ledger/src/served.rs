@@ -1,21 +1,21 @@
-//! The ledger that a floe server offers: a hundred thousand processes behind a few servers, and these behind one store.
+//! The ledger that a floe server offers: a hundred thousand processes behind a few servers, and those behind one store.
 //!
 //! # What it promises
-//! What the store behind the server promises: each call is carried out there, once asked, and the server hands on what the
-//! store said. A call is one request, `POST /v1/ledger/REALM`. The token of a reservation is the caller's, so who asks
-//! again after a lost answer gets the same range, from any server on the same store.
+//! The promises of the store behind the server: each call is executed there, once requested, and the server returns the
+//! store's answer. A call is one request, `POST /v1/ledger/REALM`. The caller chooses a reservation's token, so if it
+//! asks again after a lost answer, it gets the same range, from any server on the same store.
 //!
 //! # On what that depends
-//! - **Only floe's answer counts.** It repeats the random `nonce` of its question and has the realm's id. A page, a status
-//!   of a proxy, or the answer to another question is [`LedgerError::Unavailable`], and proves nothing.
-//! - **The servers named in a URL have one store.** The realm's id is held against each answer: another one is
-//!   [`LedgerError::Unfit`]. A store that lost ranges is noticed as without a server between.
-//! - **A right.** Whoever has the token can use up each name and slot of the realm, and read its records.
+//! - **Only floe's answer counts.** It repeats the random `nonce` of its question and has the realm's id. A page, a
+//!   proxy's status, or the answer to another question is [`LedgerError::Unavailable`], and proves nothing.
+//! - **The servers in a URL have one store.** Each answer's realm id is checked: another one is [`LedgerError::Unfit`].
+//!   A store that lost ranges is noticed as without a server in between.
+//! - **A right.** A caller with the token can use up each name and slot of the realm, and read its records.
 //!
 //! # How it behaves
-//! Whoever calls drives the connections, at most four. Each call ends within `max_wait` (5 s unless the URL says otherwise)
-//! and then says [`LedgerError::Unavailable`]. A connection on which anything went wrong is closed, and the next one goes to
-//! the next server of the URL, also where a server cannot reach its store.
+//! The caller drives the connections, at most four. Each call ends within `max_wait` (5 s unless the URL says
+//! otherwise), and otherwise returns [`LedgerError::Unavailable`]. After any error on a connection, it is closed, and
+//! the next one goes to the next server of the URL. The same happens if a server cannot reach its store.
 
 use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
 use floe::{Name, UnixMillis};
@@ -29,7 +29,7 @@ use crate::{OpenError, Opening, realm_name};
 mod link;
 mod url;
 
-/// How many servers a question comes to at most, from one to the next.
+/// How many servers a question may pass, one after the other.
 const MOST_SERVERS: u8 = 4;
 
 /// A ledger behind a floe server.
@@ -53,13 +53,13 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
     Ok(Box::new(Served { remote: Remote::open("floe-served", servers, opening)? }))
 }
 
-/// Whether a URL can be read, its files included. Nobody is connected to.
+/// Whether a URL can be read, including its files. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
     Servers::new(Settings::parse(url, &|name| std::env::var(name).ok())?, &Opening::of("")).map(drop)
 }
 
 impl Served {
-    /// What `read` makes of the answer to a call.
+    /// Sends a call, and has `read` take its value from the answer.
     fn ask<T>(&self, call: Call, read: impl FnOnce(Answer) -> Option<T>) -> Result<T, LedgerError> {
         let realm_id = self.remote.realm_id();
         let answer = self.remote.call(move |link| Box::pin(link.call(realm_id, call)))?;
@@ -72,8 +72,8 @@ impl Served {
     }
 }
 
-/// Up to `limit` of a list of the ledger that is `shown`, a page at a time. `page` asks for what is behind a key, and `key` says
-/// which one is an item's.
+/// Up to `limit` items of a list of the ledger that is `shown`, a page at a time. `page` requests the items after a
+/// key, and `key` returns an item's key.
 fn pages<T>(
     shown: &str,
     after: &str,
@@ -108,7 +108,7 @@ fn reply(answer: Answer) -> Option<Reply> {
     }
 }
 
-/// The value of one sort of answer.
+/// The value of one kind of answer.
 macro_rules! only {
     ($answer:ident) => {
         |answer| match answer {

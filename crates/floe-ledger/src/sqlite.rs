@@ -1,42 +1,42 @@
 //! The embedded ledger: one SQLite file, shared by the processes of one machine.
 //!
 //! # What it promises
-//! When `reserve` returns `Got`, the range is in the file and the file is on the disk: kill -9, a crash of the
-//! system and a loss of power leave it there (WAL with `synchronous=FULL`). A reserve is one `BEGIN IMMEDIATE`
-//! transaction, so any number of processes and threads may share the file, and the lock is held by nobody between
-//! calls. A refused reserve writes nothing, and nothing at all is written while nobody calls. There is no thread
-//! behind it. A counter reserves ahead, so that most counts wait for no flush (`ahead.rs`).
+//! When `reserve` returns `Got`, the range is in the file and the file is on disk: the range survives kill -9, a crash
+//! of the system and a loss of power (WAL with `synchronous=FULL`). A reserve is one `BEGIN IMMEDIATE` transaction, so
+//! any number of processes and threads may share the file, and between calls no process holds the lock. A refused
+//! reserve writes nothing, and without a call nothing is written at all. It has no thread. A counter reserves ahead, so
+//! that most counts wait for no flush (`ahead.rs`).
 //!
-//! `database is locked` is never an answer: a call waits for the others, up to [`Builder::max_wait`], and then says
-//! [`LedgerError::Unavailable`] and how to find who holds the file.
+//! `database is locked` is never an answer. A call waits for the others, up to [`Builder::max_wait`], and then returns
+//! [`LedgerError::Unavailable`] with the way to find the process that holds the file.
 //!
 //! # On what that depends
-//! - **The disk tells the truth about flushing.** A drive or a hypervisor that acknowledges a flush without doing it
-//!   can lose the last ranges with the power.
-//! - **A file system of this machine.** NFS, SMB, 9p and the like do not keep the locks and the shared memory that
-//!   SQLite needs between machines: they are refused (on Linux, where they can be told) unless the setting
+//! - **The disk flushes when it says so.** A drive or a hypervisor that acknowledges a flush without doing it can lose
+//!   the last ranges with the power.
+//! - **A file system of this machine.** NFS, SMB, 9p and others do not keep the locks and the shared memory that SQLite
+//!   needs between machines. They are refused (on Linux, where they can be recognised) unless the setting
 //!   `sqlite:PATH?network_filesystem=allow` says that only one machine ever uses the file.
-//! - **The file stays itself.** Before each write, and again after it and before the caller hears of it, the path has
-//!   to lead to the very file that was opened, and so have its `-wal` and `-shm`. Where one was replaced or removed,
-//!   the answer is [`LedgerError::Unfit`]. In a data directory ([`Builder::in_dir`]) a small file `realm` witnesses
-//!   that there was a ledger, so that a lost one is noticed at the next start as well.
-//! - **What is in the file stays there.** Each write writes its number too, into the file (`turn.rs`) and into a small file
-//!   `floe.db-witness` beside it (`witness.rs`). By these a backup that is copied over the file is noticed by the next call of
-//!   any process, and at the next start, as is a WAL that was removed, cut off or damaged: the answer is `Unfit`.
-//! - **There is one of it.** A copy of the file with its witness is refused: its inode, the time of its birth or the id of
-//!   the machine differ from what the witness remembers.
-//! - **A backup is old.** A file that is restored has the marks of its day, and what was reserved since would be
-//!   reserved again: raise every mark above every ID in use before anything is minted. Copy the file with
-//!   `sqlite3 floe.db ".backup copy.db"`: `floe.db` alone, without its `-wal`, lacks the last ranges. Before a copy is
-//!   put in place, stop every floe and move the old `-wal` and `-shm` away, or SQLite applies them to the copy.
+//! - **The file stays the same file.** Before each write, and again after it and before the caller hears of it, the
+//!   path has to lead to the very file that was opened, and so do its `-wal` and `-shm`. If one was replaced or
+//!   deleted, the answer is [`LedgerError::Unfit`]. In a data directory ([`Builder::in_dir`]) a small file `realm`
+//!   records that there was a ledger, so the next start notices a lost one too.
+//! - **The file keeps its content.** Each write also writes its number, into the file (`turn.rs`) and into a small file
+//!   `floe.db-witness` beside it (`witness.rs`). If a backup is copied over the file, the next call of any process and
+//!   the next start notice it. They also notice a WAL that was deleted, cut off or damaged. The answer is `Unfit`.
+//! - **There is only one.** A copy of the file with its witness is refused: its inode, its time of birth or the
+//!   machine's id differ from the witness.
+//! - **A backup is old.** A restored file has the marks of its day, and later ranges would be reserved again: raise
+//!   every mark above every ID in use before anything is minted. Copy the file with
+//!   `sqlite3 floe.db ".backup copy.db"`: `floe.db` alone, without its `-wal`, lacks the last ranges. Before you put a
+//!   copy in place, stop every floe and move the old `-wal` and `-shm` away, or SQLite applies them to the copy.
 //! - **No fork.** A process that forks without exec must not use a `Sqlite` in the child: SQLite's locks belong to the
 //!   parent. Open it again in the child.
-//! - **No other opener inside the process.** Opening and closing the file by any way but this drops SQLite's locks
-//!   (POSIX locks belong to the process); leave the file to this module.
+//! - **No other opener inside the process.** If other code in the process opens and closes the file, that drops
+//!   SQLite's locks (POSIX locks belong to the process): leave the file to this module.
 //!
-//! The file is at most [`Builder::max_bytes`] long, its WAL about a mebibyte. Creation writes a whole ledger beside
-//! the path and links it into place, so a crash at any point leaves either no ledger or a complete one (and perhaps
-//! a file `.floe.db.new-…`, which may be removed).
+//! The file is at most [`Builder::max_bytes`] long, its WAL about a mebibyte. Creation writes a whole ledger beside the
+//! path and links it into place. So a crash at any point leaves either no ledger or a complete one (and perhaps a file
+//! `.floe.db.new-…`, which may be deleted).
 
 use std::path::Path;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -80,7 +80,7 @@ pub(crate) use self::{
 
 /// A ledger in a SQLite file.
 ///
-/// Threads may share it; each process opens its own. Several in one process on one file are fine too.
+/// Threads may share it; each process opens its own. A process may open one file several times.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -107,20 +107,20 @@ pub(crate) use self::{
 /// ```
 #[derive(Debug)]
 pub struct Sqlite {
-    /// SQLite's connection may move between threads, and may not be used by two at once. A mutex alone has no
-    /// bounded wait, so `busy` goes first.
+    /// SQLite's connection may move between threads, but two must not use it at once. A mutex has no bounded wait, so a
+    /// caller takes `busy` first.
     connection: Mutex<Connection>,
     busy: Mutex<bool>,
     free: Condvar,
     watch: Watch,
-    /// After the connection, so that it is closed after it.
+    /// Declared after the connection, so it is closed after it.
     below: Below,
     witness: Witness,
     ahead: Ahead,
     realm: i64,
     realm_id: String,
     ledger_id: String,
-    /// The realms beside the default one, when it was opened.
+    /// The realms beside the default one at the time of opening.
     others: Option<String>,
     max_wait: Duration,
 }
@@ -144,7 +144,7 @@ pub fn open_dir(dir: impl AsRef<Path>, realm: &str) -> Result<Box<dyn Ledger>, O
 }
 
 impl Sqlite {
-    /// The ledger in the file at `path`, made if there is none, with the defaults of [`Builder`].
+    /// The ledger in the file at `path`, made if it does not exist, with the defaults of [`Builder`].
     ///
     /// # Errors
     /// As [`Builder::at`].
@@ -152,7 +152,7 @@ impl Sqlite {
         Self::builder().at(path)
     }
 
-    /// Other settings than the defaults.
+    /// For settings other than the defaults.
     pub fn builder() -> Builder {
         Builder {
             opening: Opening::of(DEFAULT_REALM),
@@ -165,46 +165,45 @@ impl Sqlite {
 }
 
 impl Builder {
-    /// The key space inside the file; `default` unless told. Realms in one file share nothing but the file.
+    /// The key space inside the file; by default `default`. Realms in one file share nothing but the file.
     #[must_use]
     pub fn realm(self, realm: &str) -> Self {
         Self { opening: self.opening.with_realm(realm), ..self }
     }
 
-    /// How long a call waits for other processes, and for other threads, that are using the file; 10 s unless told.
-    /// The time that SQLite itself takes comes on top.
+    /// How long a call waits for other processes and threads that use the file; by default 10 s. SQLite's own time
+    /// comes on top.
     #[must_use]
     pub fn max_wait(self, max_wait: Duration) -> Self {
         Self { max_wait, ..self }
     }
 
-    /// How long the file may become, in bytes; 1 GiB unless told, which holds some millions of marks. At the limit a
-    /// new record is refused with `Unavailable`.
+    /// The most bytes in the file; by default 1 GiB, which holds some millions of marks. At the limit a new record is
+    /// refused with `Unavailable`.
     #[must_use]
     pub fn max_bytes(self, max_bytes: u64) -> Self {
         Self { max_bytes, ..self }
     }
 
-    /// Whether a network file system is accepted under the file; no unless told. Say yes only where one machine
-    /// alone ever opens it.
+    /// Whether the file may be on a network file system; by default no. Allow it only if a single machine ever opens
+    /// the file.
     #[must_use]
     pub fn network_filesystem(self, allow: bool) -> Self {
         Self { network_filesystem: allow, ..self }
     }
 
-    /// The realm, what is made where it is missing, and which realm it has to be, as [`Opening`] says them.
+    /// The realm, whether missing parts are made, and which realm it has to be, as in [`Opening`].
     #[must_use]
     pub fn opening(self, opening: &Opening) -> Self {
         Self { opening: opening.clone(), ..self }
     }
 
-    /// The ledger in the file at `path`, made if there is none. The directory has to be there. A path that ends in
+    /// The ledger in the file at `path`, made if it does not exist. The directory has to exist. A path that ends in
     /// `floe.db` is the ledger of a data directory, and is opened as [`Builder::in_dir`] opens it.
     ///
     /// # Errors
-    /// `Unavailable` where other processes hold the file for too long or the disk fails. `Unfit` where the file is
-    /// no ledger, damaged, empty, of a newer version, read-only, a directory, out of permission, or on a network
-    /// file system.
+    /// `Unavailable` if other processes hold the file for too long or the disk fails. `Unfit` if the file is no ledger,
+    /// damaged, empty, of a newer version, read-only, a directory, without permission, or on a network file system.
     pub fn at(&self, path: impl AsRef<Path>) -> Result<Sqlite, OpenError> {
         let path = path.as_ref();
         match path.parent() {
@@ -215,13 +214,13 @@ impl Builder {
         }
     }
 
-    /// What the file is for, if not for the marks of realms.
+    /// The purpose of the file, if it does not hold the marks of realms.
     #[cfg(feature = "cache")]
     pub(crate) fn purpose(self, purpose: Purpose) -> Self {
         Self { purpose, ..self }
     }
 
-    /// Opens (and with `create` makes) the one file, and looks at nothing around it.
+    /// Opens the one file (and makes it, with `create`), without a look at the files around it.
     pub(crate) fn open(&self, path: &Path, create: bool) -> Result<Sqlite, OpenError> {
         realm_name(self.opening.realm())?;
         let place = Place::new(path)?;
@@ -241,7 +240,7 @@ impl Builder {
         place.refuse_second_name()?;
         let before = place.identity()?;
         place.refuse_read_only()?;
-        // Before the database is looked at: others write to both, and the witness never says more than the database.
+        // Before the database is read: others write to both, and the witness never claims more than the database.
         let witness = Witness::find(&place)?;
         if let Some(witness) = &witness {
             witness.refuse_copy(&place)?;
@@ -250,7 +249,7 @@ impl Builder {
         let file = Shared::open(place.real(), before).map_err(|error| place.not_writable(&error))?;
         let connection = Connection::open_with_flags(place.real(), flags)
             .map_err(|error| trouble::at_open(&place, &error))?;
-        // Until it is known that nobody has put the file back, its WAL stays apart from it.
+        // Until it is known that the file was not put back, its WAL stays separate from it.
         keep_the_wal(&connection, true).map_err(|error| trouble::at_open(&place, &error))?;
         if place.identity()? != before {
             return Err(place.was_replaced().into());
@@ -299,7 +298,7 @@ impl Builder {
     }
 }
 
-/// Whether the WAL stays as it is when the last connection is closed, and is not written to the file.
+/// Whether the WAL stays as it is when the last connection is closed, without being written to the file.
 fn keep_the_wal(connection: &Connection, keep: bool) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
 }
@@ -308,7 +307,7 @@ fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(drop)
 }
 
-/// Rolls a transaction back that is still open. If that fails twice, the next call begins with it.
+/// Rolls back an open transaction. If that fails twice, the next call begins with it.
 fn undo(connection: &Connection) {
     for _ in 0..2 {
         if !connection.is_autocommit() {
@@ -317,7 +316,7 @@ fn undo(connection: &Connection) {
     }
 }
 
-/// What the work of a transaction comes to: an answer, and whether anything was written for it.
+/// The result of a transaction's work: an answer, and whether it wrote anything.
 pub(crate) struct Done<T> {
     pub(crate) answer: T,
     pub(crate) written: bool,
@@ -345,7 +344,7 @@ impl Sqlite {
         &self.ledger_id
     }
 
-    /// Runs `work` in a transaction of its own, as often as it takes to get the file, up to the bound.
+    /// Runs `work` in its own transaction. Repeats it until it gets the file, up to the bound.
     pub(crate) fn transact<T>(
         &self,
         begin: Begin,
@@ -356,7 +355,7 @@ impl Sqlite {
             let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
             patiently(self.max_wait, || self.attempt(&connection, begin, &work))
         };
-        // What went into a file that is no longer at the path is lost to everybody else: the range is not ours.
+        // A range written to a file that is no longer at the path is lost to all others, so it does not belong to the caller.
         self.watch.check()?;
         answer.map_err(|trouble| trouble::at_work(self.watch.shown(), self.max_wait, trouble))
     }
@@ -394,11 +393,11 @@ impl Sqlite {
         }
     }
 
-    /// Begins a transaction of this realm's.
+    /// Begins a transaction of this realm.
     fn begin(&self, connection: &Connection, begin: Begin) -> Result<Turn, Trouble> {
         self.watch.check()?;
         if !connection.is_autocommit() {
-            // An earlier call ended in trouble, and its rollback as well.
+            // An earlier call ended in an error, and its rollback failed too.
             run(connection, "ROLLBACK")?;
         }
         run(
@@ -422,7 +421,7 @@ impl Sqlite {
             None => run(connection, "ROLLBACK").map_err(Trouble::from),
         };
         if ended.is_err() {
-            // The first error is what counts.
+            // The first error is the one that counts.
             undo(connection);
         }
         ended?;
@@ -432,7 +431,7 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Gives back what is left of the numbers that were reserved ahead.
+    /// Gives back the rest of the numbers that were reserved ahead.
     fn give_back_ahead(&self) -> Result<(), LedgerError> {
         let keys = self.ahead.remembered();
         if keys.is_empty() {
@@ -456,7 +455,7 @@ impl Sqlite {
         Ok(())
     }
 
-    /// A file whose content was exchanged keeps its inode, and loses its id.
+    /// A file with exchanged content keeps its inode, but loses its id.
     fn check_realm(&self, connection: &Connection) -> Result<(), Trouble> {
         let mut statement = connection.prepare_cached("SELECT id FROM realm WHERE realm = ?1")?;
         let mut rows = statement.query([self.realm])?;
@@ -466,12 +465,12 @@ impl Sqlite {
         }
     }
 
-    /// A file that a backup was copied over keeps its inode and its id, and has an older turn.
+    /// A file with a backup copied over it keeps its inode and its id, but has an older turn.
     fn check_turn(&self, connection: &Connection) -> Result<Turn, Trouble> {
         match self.below.begin(connection)? {
             Some(turn) => Ok(turn),
             None => {
-                // Nothing that this process has written may hide it from the next one.
+                // Do not write the WAL to the file: that would hide the loss from the next process.
                 keep_the_wal(connection, true)?;
                 Err(self.watch.was_put_back().into())
             }
@@ -495,17 +494,17 @@ impl Sqlite {
 
 impl Drop for Sqlite {
     fn drop(&mut self) {
-        // What cannot be given back is a gap.
+        // If this fails, the rest is skipped.
         drop(self.give_back_ahead());
         let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // The last one writes the WAL to the file, if it is still the one that the WAL belongs to.
+        // The last connection writes the WAL to the file, if the WAL still belongs to it.
         if !matches!(self.below.begin(connection), Ok(Some(_))) {
             drop(keep_the_wal(connection, true));
         }
     }
 }
 
-/// The right to use the connection, for the length of one call.
+/// The right to use the connection during one call.
 struct Busy<'a>(&'a Sqlite);
 
 impl Drop for Busy<'_> {

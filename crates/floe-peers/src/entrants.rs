@@ -1,4 +1,4 @@
-//! Who is run: floe, and the published algorithms beside it.
+//! The entrants: floe, and the published algorithms.
 
 use floe_sim::run::{Entrant, FLOE, play};
 
@@ -237,12 +237,12 @@ pub const ENTRANTS: &[Entrant] = &[
     },
 ];
 
-/// The one of this name.
+/// The entrant of this name.
 pub fn named(name: &str) -> Option<&'static Entrant> {
     ENTRANTS.iter().find(|entrant| entrant.name == name)
 }
 
-/// The row of this name, as a table of one row.
+/// The entrant of this name, as a table of one row.
 pub fn row(name: &str) -> Option<&'static [Entrant]> {
     ENTRANTS.chunks(1).find(|row| row.iter().any(|entrant| entrant.name == name))
 }

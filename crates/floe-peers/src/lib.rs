@@ -1,7 +1,7 @@
-//! Published algorithms that mint IDs, in the same simulated fleets as floe: what each does there, as a table, as a story and
-//! as a picture.
+//! Published algorithms that mint IDs, in the same simulated fleets as floe. A table, a story and a picture show what
+//! each of them does there.
 //!
-//! Each is a [`Model`](floe_sim::model::Model), which [`floe_sim`] runs as it runs floe. A new one is a file in
+//! Each is a [`Model`](floe_sim::model::Model), and [`floe_sim`] runs it as it runs floe. A new one needs a file in
 //! [`peers`], a row in [`ENTRANTS`], its rule in [`rules`] and its section in `docs/peers.md`.
 #![forbid(unsafe_code)]
 

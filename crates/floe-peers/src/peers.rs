@@ -1,15 +1,15 @@
-//! Published algorithms that mint IDs, as models: the same clocks, crashes and store faults as floe, under the same
-//! seeds.
+//! Models of published algorithms that mint IDs. They get the same clocks, crashes and store faults as floe, from the
+//! same seeds.
 //!
-//! Each file is one algorithm as its project publishes it: its constants, its layout, its checks, and what it does when
-//! its store does not answer. None is tuned, neither to fail nor to pass. Each names the files that it was read from;
-//! nothing is copied from them.
+//! Each file is one algorithm as its project publishes it: its constants, its layout, its checks, and its behaviour
+//! when its store does not answer. None is tuned, neither to fail nor to pass. Each names the files that it was read
+//! from; nothing is copied from them.
 
 use floe::UnixMillis;
 
 use floe_sim::model::{Machine, Model, NameInfo, Order, Parts, Verdict};
 
-/// What the models that keep their state in a [`Registry`] have in common, inside their `impl Model`.
+/// The methods that all models with their state in a [`Registry`] share, for use in their `impl Model`.
 macro_rules! keeps_a_registry {
     () => {
         type Store = $crate::peers::Registry;
@@ -56,8 +56,8 @@ macro_rules! keeps_a_registry {
     };
 }
 
-/// What the models that share nothing between nodes have in common, inside their `impl Model`; with what a host keeps, if it
-/// keeps something.
+/// The methods that all models without a shared store share, for use in their `impl Model`; with the type of the host's
+/// disk if there is one.
 macro_rules! keeps_nothing {
     () => {
         keeps_nothing!(());
@@ -129,23 +129,23 @@ pub mod yitter_redis;
 
 pub use registry::{Entry, Registry, Reply, Request};
 
-/// All of these mint one kind of ID, which increases on a generator as long as it lives.
+/// All of these mint one kind of ID, which increases on each generator during its life.
 const NAMES: &[NameInfo] = &[NameInfo { label: "id", domain: 0, order: Order::Life }];
 
-/// A thread that spins until the wall clock is past `last` looks again when the clock lacks nothing any more if it runs on
-/// as it is, and after 50 ms at the latest.
+/// A thread spins until the wall clock is past `last`. It looks again when the clock should be there if it runs on as
+/// it is, and after 50 ms at the latest.
 fn spin<M: Model>(machine: &Machine<'_, M>, last: i64) -> Verdict {
     spin_for(machine, last.saturating_sub(machine.wall()))
 }
 
-/// The same, where the clock lacks so many milliseconds to `last`.
+/// The same, if the clock is this many milliseconds short of `last`.
 fn spin_for<M: Model>(machine: &Machine<'_, M>, lacks: i64) -> Verdict {
     let lacks = lacks.saturating_add(1).clamp(1, 50);
     Verdict::Again(machine.now.mono.plus(lacks.unsigned_abs()))
 }
 
-/// A signed 64-bit ID of a time, shifted, and what is below it, as the 64 bits that the library returns. A time before
-/// the epoch, or past the bits that it has, makes what it makes there: nothing is checked.
+/// A signed 64-bit ID: a time, shifted, above the bits `below`. It is what the library returns. Nothing is checked: a
+/// time before the epoch, or past its bits, gives whatever that computes.
 fn signed(time: i64, shift: u32, below: u64) -> u128 {
     u128::from((time << shift).cast_unsigned() | below)
 }
@@ -155,12 +155,12 @@ fn time(id: u128, shift: u32) -> i64 {
     u64::try_from(id).unwrap_or(0).cast_signed() >> shift
 }
 
-/// So many bits of an ID, from `low` up.
+/// This many bits of an ID, from bit `low` up.
 fn field(id: u128, low: u32, bits: u32) -> u64 {
     u64::try_from(id >> low & ((1 << bits) - 1)).unwrap_or(0)
 }
 
-/// What an ID of Twitter's layout says, with so many bits of worker id.
+/// The parts of an ID in Twitter's layout with this many bits of worker id.
 fn snowflake(id: u128, epoch: i64, worker_bits: u32) -> Parts {
     Parts {
         worker: field(id, 12, worker_bits),

@@ -1,11 +1,11 @@
-//! A drawing of one history, as SVG: who held what, what befell them, and the two mints that collided.
+//! Draws one history as SVG: who held what, what happened to them, and the two mints that collided.
 //!
-//! True time runs from left to right. A node is a lane: its faults on top, a tick for each mint, a bar for each range
-//! that it held for as long as it held it, and under the bars a rail for each range of time: where that range *lies*,
-//! on the same axis. A wrong clock is a rail that does not lie under its bar, and two claims on one worker id that share
-//! time are two rails of one colour, one above the other.
+//! True time runs from left to right. A node is a lane. Its faults are on top; below are a tick for each mint, and a
+//! bar for each range for as long as the node held it. Under the bars is a rail for each range of time: where that
+//! range *lies*, on the same axis. If a rail does not lie under its bar, the clock was wrong. If two claims on one
+//! worker id share time, two rails of one colour lie one above the other.
 //!
-//! The drawing stands alone (no script, no font, no link), has its own background, and is the same text for the same
+//! The drawing stands alone (no script, no font, no link) and has its own background. It is the same text for the same
 //! picture on every machine: coordinates are integers, in tenths of a pixel.
 
 mod ink;
@@ -19,9 +19,9 @@ use floe_sim::model::Micros;
 /// One history.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Picture {
-    /// In large letters.
+    /// The large text.
     pub title: String,
-    /// In small ones: the seed, the faults.
+    /// The small text: the seed, the faults.
     pub subtitle: String,
     /// The true time of the left edge.
     pub from_us: Micros,
@@ -29,44 +29,44 @@ pub struct Picture {
     pub until_us: Micros,
     /// A lane for each node, from the top.
     pub lanes: Vec<Lane>,
-    /// The shared store's own lane, at the bottom: its restarts, failovers and restores.
+    /// The shared store's lane, at the bottom: its restarts, failovers and restores.
     pub store: Option<Lane>,
-    /// What went wrong.
+    /// The violation.
     pub collision: Option<Collision>,
 }
 
-/// What happened to a node, or to the store.
+/// The events of a node, or of the store.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lane {
     /// `node 0`.
     pub label: String,
-    /// What it held.
+    /// The ranges that it held.
     pub bars: Vec<Bar>,
-    /// What it could not do for a while.
+    /// The times in which it was limited.
     pub spans: Vec<Span>,
-    /// What it did, and what befell it.
+    /// The events at single moments.
     pub marks: Vec<Mark>,
 }
 
 /// A range that a node held.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bar {
-    /// Since when, in true time.
+    /// The start, in true time.
     pub from_us: Micros,
-    /// Until when, in true time.
+    /// The end, in true time.
     pub until_us: Micros,
-    /// What kind of a range.
+    /// The kind of range.
     pub kind: BarKind,
     /// `slot 3`, `orders 101..201`.
     pub label: String,
-    /// What it is a range of: bars with one number have one colour. A slot's or worker id's own number.
+    /// The number of its slot or worker id. Bars with one number have one colour.
     pub subject: u64,
-    /// For a range of time: where it lies, as positions on the axis of true time (microseconds since the history began,
-    /// before or after it as well). More than one where a clock stepped while it was held; none for a range of numbers.
+    /// For a range of time: its places on the axis of true time, in microseconds from the history's start, possibly
+    /// negative. More than one if a clock stepped while it was held; none for a range of numbers.
     pub covers: Vec<Stretch>,
 }
 
-/// What kind of a range a bar is.
+/// The kind of a bar's range.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum BarKind {
     /// Reserved time of a slot.
@@ -77,49 +77,49 @@ pub enum BarKind {
     Claim,
 }
 
-/// A piece of the axis, half-open; it may lie outside of the picture.
+/// A piece of the axis, half-open. It may lie outside the picture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stretch {
-    /// Where it begins.
+    /// The start.
     pub from_us: i64,
-    /// Where it ends; `i64::MAX` for never.
+    /// The end; `i64::MAX` for never.
     pub until_us: i64,
 }
 
-/// A time in which something was not as it should be.
+/// A time in which a node was limited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Since when, in true time.
+    /// The start, in true time.
     pub from_us: Micros,
-    /// Until when, in true time.
+    /// The end, in true time.
     pub until_us: Micros,
-    /// What was the matter.
+    /// How it was limited.
     pub kind: SpanKind,
 }
 
-/// What was the matter.
+/// How a node was limited.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SpanKind {
     /// It did not run.
     Down,
-    /// It was suspended, and did not know.
+    /// It was suspended, and did not know it.
     Paused,
-    /// It could not reach the store, or nobody could reach it.
+    /// It could not reach the store. For the store: no node could reach it.
     Partitioned,
 }
 
-/// Something that happened at one moment.
+/// An event at one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mark {
     /// When, in true time.
     pub at_us: Micros,
-    /// What.
+    /// The kind of event.
     pub kind: MarkKind,
-    /// In a few words, or empty.
+    /// A short text, or empty.
     pub label: String,
 }
 
-/// What happened.
+/// The kind of event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum MarkKind {
     /// An ID was minted.
@@ -130,7 +130,7 @@ pub enum MarkKind {
     Start,
     /// It was told to stop.
     Stop,
-    /// Its wall clock moved by so many milliseconds.
+    /// Its wall clock moved by this many milliseconds.
     ClockStep(i64),
     /// Another fault.
     Fault,
@@ -141,13 +141,13 @@ pub enum MarkKind {
 /// One ID, minted more than once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Collision {
-    /// As it is written.
+    /// The ID's text.
     pub id: String,
-    /// Who minted it, as an index into [`Picture::lanes`], and when, in true time.
+    /// The lane that minted it, as an index into [`Picture::lanes`], and when, in true time.
     pub mints: Vec<(usize, Micros)>,
-    /// Where the time that stands in the ID lies on the axis, if it has one.
+    /// The place on the axis of the time in the ID, if it has one.
     pub stamp_us: Option<i64>,
-    /// What went wrong, in one sentence.
+    /// A sentence that says what went wrong.
     pub words: String,
 }
 
@@ -157,7 +157,7 @@ const RED: &str = "#d01020";
 const VIOLET: &str = "#6a2c91";
 const AMBER: &str = "#b85c00";
 const GREEN: &str = "#1a7f37";
-/// Distinguishable by most eyes; red stays for collisions.
+/// Most eyes can distinguish these. Red is reserved for collisions.
 const COLOURS: [&str; 7] = ["#0072b2", "#009e73", "#c98a00", "#b5508c", "#3a9bd9", "#7a5c2e", "#5b6abf"];
 
 impl Bar {
@@ -311,7 +311,7 @@ fn rails(ink: &mut Ink, strip: &Strip<'_>, plan: &Plan<'_>) {
         match plan.scale.side(place.stretch) {
             None => ink.area(at, size, bar.colour()),
             Some(beyond) => {
-                // It lies outside of the picture: an arrow to where.
+                // It lies outside the picture: an arrow points to it.
                 let words = signed(beyond / 1000);
                 let (edge, tip, anchor) = if beyond < 0 {
                     (LEFT + 60, LEFT, Anchor::Start)
@@ -384,7 +384,7 @@ fn name(ink: &mut Ink, collision: &Collision, points: &[Point], plan: &Plan<'_>)
         ink.ring(point, RED);
     }
     if let Some(first) = points.first() {
-        // Beside the first mint, where nothing but other mints is.
+        // Beside the first mint, where only other mints are.
         let look = Look::bold(RED, 12);
         let away = look.width(&collision.id) / 2 + 150;
         let x = if first.x - away * 2 > LEFT { first.x - away } else { first.x + away };

@@ -1,15 +1,15 @@
-//! What each algorithm's own users know it by: its rule in a few sentences, where that was read, and what its store is.
+//! The rule of each algorithm as its users know it: a few sentences, the source that they were read from, and its store.
 
 use floe_sim::run::Entrant;
 
-/// One algorithm in words.
+/// The rule of one algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rule {
     /// The [`Entrant`]'s name.
     pub model: &'static str,
-    /// What its users call the store; empty where it has none.
+    /// Its users' word for the store; empty if it has none.
     pub store: &'static str,
-    /// How a worker id or a number comes about, and what a start knows of the time before.
+    /// How a worker id or a number is made, and what a start knows of the time before.
     pub words: &'static str,
     /// The repository, its commit, the files, and their functions.
     pub read: &'static str,
@@ -330,7 +330,7 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// The rule of an algorithm; `None` for one that has none yet, which a test refuses.
+/// An algorithm's rule; `None` if it has none yet, which a test refuses.
 pub fn of(entrant: &Entrant) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.model == entrant.name)
 }
@@ -352,11 +352,11 @@ mod tests {
     fn every_source_is_named_with_its_commit_and_its_files() {
         let is_commit =
             |word: &str| word.len() == 7 && word.bytes().all(|byte| b"0123456789abcdef".contains(&byte));
-        // Flickr has published how its servers work, and no source.
+        // Flickr has published how its servers work, but no source.
         for rule in RULES.iter().filter(|rule| !["floe", "flickr"].contains(&rule.model)) {
             for source in rule.read.split("; ") {
                 let (from, files) = source.split_once(": ").unwrap_or((source, ""));
-                // Another commit of the repository before it needs no name.
+                // Another commit of the same repository needs no name.
                 let named = from.split_once(' ').is_some_and(|(repository, version)| {
                     repository.contains('/') && version.split(' ').next().is_some_and(is_commit)
                 });

@@ -1,4 +1,4 @@
-//! What went wrong, for people: the smallest scenario that shows it, the events that led to it, and a picture.
+//! Tells people what went wrong: the smallest scenario that shows it, the events that led to it, and a picture.
 
 mod brief;
 mod lanes;
@@ -23,19 +23,19 @@ use scene::Scene;
 /// How a history came to its first violation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Story {
-    /// How an ID came to be handed out twice, in one sentence; empty where something else is wrong.
+    /// One sentence that says how an ID was handed out twice; empty if something else went wrong.
     pub brief: String,
-    /// The verdict in one sentence, then the events that led to it, then what the two IDs have in common.
+    /// The verdict in one sentence, then the events that led to it, then what the two IDs share.
     pub words: String,
     /// The same as a drawing.
     pub picture: Picture,
-    /// What is wrong.
+    /// The violation.
     pub violation: Violation,
 }
 
-/// Tells how a scenario comes to its first violation; `None` where nothing goes wrong.
+/// Tells how a scenario leads to its first violation; `None` if nothing goes wrong.
 ///
-/// A scenario that was not shrunk has a longer story, and the longest ones are told without their least events.
+/// A scenario that was not shrunk has a longer story. The longest ones omit their least important events.
 pub fn tell(entrant: &Entrant, scenario: &Scenario) -> Option<Story> {
     let history = noted(entrant, scenario);
     let violation = history.violations.first()?.clone();
@@ -45,7 +45,7 @@ pub fn tell(entrant: &Entrant, scenario: &Scenario) -> Option<Story> {
     Some(Story { brief, words: words::tell(&scene), picture: lanes::collision(&scene, entrant), violation })
 }
 
-/// The shortest story of that one of several scenarios in which an ID is handed out twice the soonest, and its seed.
+/// Of several scenarios, the one that hands out an ID twice soonest: its seed and its shortest story.
 pub fn soonest(entrant: &Entrant, scenarios: impl IntoIterator<Item = Scenario>) -> Option<(u64, Story)> {
     let mut history = History::default();
     let twice = scenarios.into_iter().filter_map(|scenario| {
@@ -56,17 +56,17 @@ pub fn soonest(entrant: &Entrant, scenarios: impl IntoIterator<Item = Scenario>)
     Some((scenario.seed, tell(entrant, &shrink(entrant, &scenario))?))
 }
 
-/// Draws a history up to its end or its first violation, without what led to that.
+/// Draws a history up to its end or its first violation, without a story.
 pub fn draw_run(entrant: &Entrant, scenario: &Scenario) -> Picture {
     lanes::run(&noted(entrant, scenario), entrant, scenario)
 }
 
-/// Everything that happens up to the end or the first violation, an event a line: true time, whose it is, what.
+/// Every event up to the end or the first violation, one per line: true time, node, text.
 pub fn trace(entrant: &Entrant, scenario: &Scenario) -> impl Iterator<Item = String> + use<> {
     let history = noted(entrant, scenario);
     let mut lines: Vec<_> =
         history.events.iter().map(|event| line(event.at, &who(event), &what(event, &history))).collect();
-    // The first violation ends the history, so none of them is out of its place here.
+    // The first violation ends the history, so all of them belong at the end.
     lines.extend(history.violations.iter().map(|violation| {
         let node = violation.node.map_or("fleet".to_owned(), |node| format!("node {node}"));
         line(violation.at, &node, &format!("WRONG: {}", violation.words))
@@ -86,7 +86,7 @@ fn line(at: Micros, who: &str, what: &str) -> String {
     format!("{:>4}.{:06} s  {who:<7}  {what}", at / 1_000_000, at % 1_000_000)
 }
 
-/// Whose an event is.
+/// The node or the store of an event.
 fn who(event: &Event) -> String {
     match (event.node, &event.what) {
         (Some(node), _) => format!("node {node}"),
@@ -95,7 +95,7 @@ fn who(event: &Event) -> String {
     }
 }
 
-/// What an event is, with the IDs.
+/// The text of an event, with its IDs.
 fn what(event: &Event, history: &History) -> String {
     let Happened::Minted { first, count, .. } = event.what else { return event.what.to_string() };
     let mints = history.mints.iter().skip(first).take(count);

@@ -1,4 +1,4 @@
-//! The comparison: every algorithm under every mix of faults, the same seeds for all of them.
+//! Compares every algorithm under every mix of faults, with the same seeds for all.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -7,9 +7,9 @@ use floe_sim::history::Wrong;
 use floe_sim::run::{Entrant, Outcome, Plan, seeds};
 use floe_sim::scenario::Class;
 
-/// How many seeds a cell has, unless it is said otherwise.
+/// How many seeds a cell has by default.
 pub const SEEDS: u64 = 100;
-/// How many virtual seconds one of its histories lasts: longer than the timers of five minutes that some algorithms have.
+/// How many virtual seconds a history lasts: longer than the timers of five minutes that some algorithms have.
 pub const SECONDS: u64 = 900;
 
 /// A mix of faults.
@@ -17,11 +17,11 @@ pub const SECONDS: u64 = 900;
 pub struct Column {
     /// Its heading.
     pub label: &'static str,
-    /// What goes wrong in each of its histories.
+    /// The faults in each of its histories.
     pub classes: &'static [Class],
-    /// What a reader has to know besides; empty for nothing.
+    /// Something else that a reader must know; empty for nothing.
     pub also: &'static str,
-    /// How many times as long as the others' its histories are.
+    /// How many times longer its histories are than the others'.
     pub times: u64,
 }
 
@@ -29,7 +29,7 @@ const fn column(label: &'static str, classes: &'static [Class], also: &'static s
     Column { label, classes, also, times: 1 }
 }
 
-/// The mixes: each is one thing that an operator has seen, and only the last two are outside of floe's contract.
+/// The mixes. Each is something that operators have experienced, and only the last two are outside floe's contract.
 pub const COLUMNS: &[Column] = &[
     column("calm", &[], ""),
     column("crash", &[Class::Crash], ""),
@@ -41,7 +41,7 @@ pub const COLUMNS: &[Column] = &[
          once more, by the length of that time plus 1 ms to 3 s",
     ),
     column("crash + skew", &[Class::Skew, Class::Crash], ""),
-    // A worker id that is taken away after an hour shows only where a process starts that takes it.
+    // If a worker id is taken away after an hour, that shows only when another process starts and takes it.
     Column {
         label: "pause",
         classes: &[Class::Pause, Class::Restart],
@@ -52,23 +52,23 @@ pub const COLUMNS: &[Column] = &[
     column("crowd", &[Class::Crash, Class::Crowd], ""),
     column("twins", &[Class::Twins], ""),
     column("snapshot", &[Class::Snapshot], ""),
-    // A registry that is asked only at a start shows nothing where none starts.
+    // If a registry is asked only at a start, a fault in it shows only when a process starts.
     column("store forgets", &[Class::Crash, Class::Failover, Class::Restore], ""),
     column("clone", &[Class::Clone], ""),
 ];
 
-/// Those that promise no order that a caller could hold them to: several ranges or servers are in use at once.
+/// Algorithms that promise no order: they use several ranges or servers at once.
 const UNORDERED: &[&str] = &["leaf-segment", "tinyid", "tinyid-databases", "flickr", "postgres-cache"];
 
-/// What came of it.
+/// The results.
 #[derive(Clone)]
 pub struct Table {
     plan: Plan,
     rows: Vec<(&'static Entrant, Vec<Outcome>)>,
 }
 
-/// Runs the seeds of `plan` for these rows in each column, of whatever classes the plan has, on `threads` threads. `progress`
-/// hears of each history that is done, and in which row, from 0.
+/// Runs the seeds of `plan` for these rows in each column, on `threads` threads; the columns replace the plan's
+/// classes. `progress` is called for each history that is done, with its row, from 0.
 pub fn measure(
     plan: &Plan,
     rows: &'static [Entrant],
@@ -82,25 +82,25 @@ pub fn measure(
     Table { plan: plan.clone(), rows: rows.iter().enumerate().map(row).collect() }
 }
 
-/// How many times as long as the plan's a column's histories are at the most.
+/// The longest factor of any column.
 pub fn longest() -> u64 {
     COLUMNS.iter().map(|column| column.times).max().unwrap_or(1)
 }
 
-/// How many histories [`measure`] runs for so many rows and seeds.
+/// How many histories [`measure`] runs for this many rows and seeds.
 pub fn histories(rows: usize, seeds: u64) -> u64 {
     let cells = u64::try_from(rows * COLUMNS.len()).unwrap_or(u64::MAX);
     cells.saturating_mul(seeds)
 }
 
 impl Column {
-    /// A plan of this column's histories.
+    /// The plan for this column's histories.
     pub fn plan(&self, plan: &Plan) -> Plan {
         let seconds = plan.seconds.saturating_mul(self.times);
         Plan { classes: self.classes.to_vec(), every: true, seconds, ..plan.clone() }
     }
 
-    /// Its heading as one word of a command line: `crash+rollback`, `store-forgets`.
+    /// Its heading as one word for a command line: `crash+rollback`, `store-forgets`.
     pub fn word(&self) -> String {
         self.label.replace(" + ", "+").replace(' ', "-")
     }
@@ -111,21 +111,21 @@ impl Column {
     }
 }
 
-/// Faults as somebody names them: those of a column, by its heading, or any others.
+/// Faults by name: a column by its heading, or any others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mix {
     /// The heading.
     pub label: String,
-    /// What goes wrong in each history.
+    /// The faults in each history.
     pub classes: Vec<Class>,
-    /// What a reader has to know besides; empty for nothing.
+    /// Something else that a reader must know; empty for nothing.
     pub also: &'static str,
-    /// How many times as long as the others' its histories are.
+    /// How many times longer its histories are than the others'.
     pub times: u64,
 }
 
 impl Mix {
-    /// What goes wrong, in words.
+    /// The faults, in words.
     pub fn meaning(&self) -> String {
         meaning(&self.classes, self.also)
     }
@@ -139,7 +139,7 @@ impl Mix {
 impl FromStr for Mix {
     type Err = String;
 
-    /// A column's heading, in any case and with or without its spaces; or classes with `+` or commas between them.
+    /// A column's heading, in any case and with or without spaces; or classes with `+` or commas between them.
     fn from_str(text: &str) -> Result<Self, String> {
         let plain = |text: &str| text.to_lowercase().replace([' ', '-', '_'], "");
         if let Some(column) = COLUMNS.iter().find(|column| plain(column.label) == plain(text)) {
@@ -182,7 +182,7 @@ fn meaning(classes: &[Class], also: &'static str) -> String {
 }
 
 impl Table {
-    /// The smallest seed with which floe broke a promise, with its column and what was seen.
+    /// The smallest seed with which floe broke a promise, with its column and the first text.
     pub fn broken(&self) -> Option<(&'static Column, u64, &str)> {
         let (_, outcomes) = self.rows.iter().find(|(entrant, _)| entrant.is_floe())?;
         let broken = COLUMNS.iter().zip(outcomes).filter_map(|(column, outcome)| {
@@ -192,7 +192,7 @@ impl Table {
         broken.min_by_key(|(_, seed, _)| *seed)
     }
 
-    /// The text, which is the same for the same seeds on every machine.
+    /// The table's text. It is the same for the same seeds on every machine.
     pub fn markdown(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -259,7 +259,7 @@ impl Table {
         Ok(())
     }
 
-    /// What else was broken, which no cell has room for.
+    /// The other violations, which no cell has room for.
     fn others(&self, text: &mut String) -> fmt::Result {
         let mut begun = false;
         for (entrant, outcomes) in &self.rows {
@@ -313,7 +313,7 @@ fn seen(count: u64, first: Option<&(u64, String)>) -> String {
     }
 }
 
-/// In tenths; less than one tenth is not nothing.
+/// In tenths. A part below one tenth is not written as nothing.
 fn per_mille(part: u64, whole: u64) -> String {
     let tenths = u128::from(part) * 10_000 / u128::from(whole.max(1));
     match (part, tenths) {
@@ -323,7 +323,7 @@ fn per_mille(part: u64, whole: u64) -> String {
     }
 }
 
-/// How many of a million, with two digits at the least; less than a hundredth is not nothing.
+/// How many of a million, with at least two digits. A part below one hundredth is not written as nothing.
 pub fn per_million(part: u64, whole: u64) -> String {
     let hundredths = u128::from(part) * 100_000_000 / u128::from(whole.max(1));
     match (part, hundredths) {
@@ -335,7 +335,7 @@ pub fn per_million(part: u64, whole: u64) -> String {
     }
 }
 
-/// A share in percent; less than one is not nothing, and all but some are not all.
+/// A share in percent. A share below one is not written as nothing, nor all but a few as all.
 pub fn percent(part: u64, whole: u64) -> String {
     let percent = u128::from(part) * 100 / u128::from(whole.max(1));
     match (part, percent) {

@@ -1,12 +1,12 @@
-//! A large fleet on one ledger, and what it asks of that ledger.
+//! A large fleet on one ledger, and the load that it puts on that ledger.
 //!
-//! The nodes are real floes, driven by hand on one heap of events. Nothing is kept of what they mint (that is what a
-//! [`history`](crate::history) is for): counters alone, so that a hundred thousand of them fit into one process. Their
-//! clocks are right, and the ledger is reached by everybody or by nobody; what is asked here is how much, and how soon.
+//! The nodes are real floes without threads, driven by one heap of events. The run keeps only counters, not the IDs (for
+//! those, see [`history`](crate::history)), so a hundred thousand nodes fit into one process. Their clocks are right, and
+//! either all nodes reach the ledger or none does. The run measures how many calls the ledger gets, and when.
 //!
-//! The course of a run: all nodes start at once on a new realm. Restarts go on from then. When slots that restarts left
-//! have had the time to be passed over and to come back, a stretch is **measured**. Then the restarts end, and the ledger is
-//! gone for as long as the plan says. The run ends a window after everybody mints again.
+//! A run goes like this. All nodes start at once on a new realm. Restarts begin then. When slots that restarts left
+//! have had time to be skipped and to come back, a stretch is **measured**. Then the restarts end, and the ledger is
+//! down for as long as the plan says. The run ends one window after all nodes mint again.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ mod node;
 
 pub use count::{Peaks, Spread};
 
-/// What is run.
+/// The parameters of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// How many nodes there are.
@@ -28,26 +28,26 @@ pub struct Plan {
     pub layout: Layout,
     /// How long a window is, in milliseconds.
     pub window_ms: u64,
-    /// So many times a minute a process is killed and started again a second later.
+    /// How often a minute a process is killed. It starts again a second later.
     pub kills_per_minute: u64,
-    /// So many times a minute a process is stopped in order and started again a second later.
+    /// How often a minute a process is stopped in order. It starts again a second later.
     pub stops_per_minute: u64,
-    /// How long the ledger is gone, in milliseconds; 0 for not at all.
+    /// How long the ledger is down, in milliseconds; 0 for no outage.
     pub outage_ms: u64,
-    /// So many numbers a second each node takes from one segment; 0 for no segment.
+    /// How many numbers a second each node takes from one segment; 0 for no segment.
     pub numbers_per_second: u64,
-    /// How many calls the ledger serves in a second, one after the other; any number without.
+    /// How many calls the ledger serves in a second, one after the other; `None` for no limit.
     pub ledger_rate: Option<u64>,
-    /// What all randomness comes from.
+    /// The source of all randomness.
     pub seed: u64,
 }
 
-/// Why a plan cannot be run, and the way out.
+/// Why a plan cannot be run, and what to change.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct PlanError(String);
 
-/// The most nodes of a plan: about as many as fit into the memory of a small machine.
+/// The most nodes of a plan: about as many as fit into a small machine's memory.
 pub const MOST_NODES: usize = 200_000;
 /// The most slots of a plan.
 const MOST_SLOTS: u64 = 1 << 24;
@@ -55,7 +55,7 @@ const MOST_SLOTS: u64 = 1 << 24;
 const MOST_RESTARTS: u64 = 600_000;
 
 impl Plan {
-    /// `nodes` nodes with windows of 30 seconds to which nothing happens, on [`layout_for`] so many.
+    /// `nodes` nodes with windows of 30 seconds, on the layout of [`layout_for`], without any faults.
     ///
     /// # Errors
     /// [`PlanError`].
@@ -75,7 +75,7 @@ impl Plan {
     }
 
     /// # Errors
-    /// What is wrong with it.
+    /// [`PlanError`] says what is wrong with the plan.
     pub fn check(&self) -> Result<(), PlanError> {
         let no = |text: String| Err(PlanError(text));
         let (nodes, slots) = (count::wide(self.nodes), self.layout.workers());
@@ -117,16 +117,16 @@ impl Plan {
         (4 * self.window_ms).max(60_000)
     }
 
-    /// When it begins: what a slot's last life left has passed, and its quiet time as well.
+    /// When it begins: the time that ended lives left in their slots has passed, and the quiet time after it too.
     pub fn settled_ms(&self) -> u64 {
         3 * self.window_ms + 12_000
     }
 }
 
-/// Twitter's layout as far as it reaches, and then the narrowest with two slots for each node.
+/// Twitter's layout if it has enough slots, else the narrowest layout with two slots for each node.
 ///
 /// # Errors
-/// Where no layout has so many.
+/// [`PlanError`] if no layout has enough slots.
 pub fn layout_for(nodes: usize) -> Result<Layout, PlanError> {
     if nodes <= 1_024 {
         return Ok(Layout::TWITTER);
@@ -137,45 +137,45 @@ pub fn layout_for(nodes: usize) -> Result<Layout, PlanError> {
         .map_err(|error| PlanError(format!("no layout serves {nodes} nodes: {error}")))
 }
 
-/// What came of a plan. Two runs of one plan are equal.
+/// The results of a run. Two runs of one plan are equal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Figures {
-    /// What was written in a second of the measured stretch.
+    /// Writes in a second of the measured stretch.
     pub writes: Peaks,
-    /// What was asked in a second of it, refusals included.
+    /// Calls in a second of it, including refused ones.
     pub calls: Peaks,
-    /// The slots whose mark lay ahead, sampled in it.
+    /// Slots with a mark in the future, sampled in it.
     pub slots: Peaks,
-    /// The slots that a first look passes over: those, and all that have been quiet for less than a window and 10 s.
+    /// Slots that a first search skips: those, and all that have been quiet for less than a window and 10 s.
     pub recent: Peaks,
-    /// Round trips until an acquisition got its slot, from the end of the start to the outage.
+    /// Round trips per acquisition of a slot, from the end of the start to the outage.
     pub probes: Spread,
-    /// The same while all started at once.
+    /// The same while all nodes started at once.
     pub probes_at_start: Spread,
     /// The most writes in one second of the start.
     pub writes_at_start: u64,
-    /// How long it took from the start until all minted, if they ever did.
+    /// The time from the start until all nodes minted, if they ever did.
     pub start: Option<Duration>,
-    /// What followed the outage, where there was one.
+    /// The effects of the outage, if there was one.
     pub outage: Option<Outage>,
-    /// Mints that were refused for want of a slot.
+    /// Mints that were refused because no slot was free.
     pub slots_out: u64,
-    /// How many IDs were minted, of those that somebody asked for now and then.
+    /// How many IDs were minted. Each node is asked for some now and then.
     pub minted: u64,
     /// How much virtual time passed.
     pub lasted: Duration,
 }
 
-/// What an outage did.
+/// The effects of an outage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outage {
     /// How many nodes had nothing left to mint from when the ledger returned.
     pub dry: u64,
-    /// The most calls in one second while it was gone.
+    /// The most calls in one second during the outage.
     pub calls: u64,
-    /// The most writes in one second after it had returned.
+    /// The most writes in one second after the ledger's return.
     pub writes: u64,
-    /// How long it took from its return until all minted, if they ever did.
+    /// The time from the ledger's return until all nodes minted, if they ever did.
     pub until_all_mint: Option<Duration>,
     /// How many nodes had to take another slot.
     pub moved: u64,

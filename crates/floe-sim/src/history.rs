@@ -1,4 +1,4 @@
-//! What came of a run: every ID that was handed out, and what was wrong with it.
+//! The result of a run: every ID that was handed out, and every violation.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,31 +13,31 @@ use crate::model::{Life, Micros, NameInfo, Note, Order, Parts};
 pub struct Mint {
     /// When, in true time.
     pub at: Micros,
-    /// By whom.
+    /// The life that minted it.
     pub life: Life,
-    /// Under which name.
+    /// The name it was minted under.
     pub name: usize,
     /// The ID.
     pub id: u128,
 }
 
-/// Something that must not be.
+/// A violation: something that must never happen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// When it was seen, in true time.
+    /// When it was noticed, in true time.
     pub at: Micros,
-    /// What it is.
+    /// Its kind.
     pub wrong: Wrong,
-    /// On which node it was seen.
+    /// The node on which it was noticed.
     pub node: Option<usize>,
-    /// In words.
+    /// A text for people.
     pub words: String,
-    /// The places of the two mints that collide or are out of order, in [`History::mints`]. Those of a disorder are told
-    /// only where events are.
+    /// The places in [`History::mints`] of the two mints that collide or are out of order. For a disorder only if
+    /// events are kept.
     pub mints: Option<(usize, usize)>,
 }
 
-/// What kinds of wrong there are.
+/// The kinds of violations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wrong {
     /// One ID was handed out twice.
@@ -46,7 +46,7 @@ pub enum Wrong {
     Disorder,
     /// A caller waited longer than it was promised.
     Starved,
-    /// A rule of the algorithm's own was broken: of floe, an invariant.
+    /// A rule of the algorithm was broken: for floe, an invariant.
     Rule,
 }
 
@@ -55,13 +55,13 @@ pub enum Wrong {
 pub struct Event {
     /// True time.
     pub at: Micros,
-    /// Whose it is; `None` for the store's and the world's.
+    /// The node; `None` for the store and the world.
     pub node: Option<usize>,
-    /// What.
+    /// What happened.
     pub what: Happened,
 }
 
-/// What happened.
+/// The kinds of events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Happened {
     /// A life began, on a host whose clock is off by so many milliseconds.
@@ -82,27 +82,27 @@ pub enum Happened {
         /// How far it is off now.
         error_ms: i64,
     },
-    /// The process stands still, or goes on.
+    /// The process stands still, or continues.
     Paused(bool),
-    /// The way to the store is cut, or whole again.
+    /// The connection to the store is cut, or restored.
     Cut(bool),
-    /// The store is gone, or back.
+    /// The store is down, or up again.
     Down(bool),
-    /// Memory and disk are copied, to go back to.
+    /// Memory and disk are copied, for a later restore.
     Snapshot,
-    /// The machine goes on from the snapshot.
+    /// The machine continues from the snapshot.
     Restored,
-    /// A copy of that node, with its memory, goes on beside it.
+    /// A copy of that node, with its memory, runs beside it.
     CloneOf(usize),
-    /// Nothing goes wrong from here on, and everything that was is over.
+    /// No faults happen from here on, and all earlier ones are over.
     Healed,
-    /// Anything else that goes wrong, or right again.
+    /// Any other fault, or its end.
     Fault(String),
-    /// What the process notes.
+    /// A note of the process.
     Note(Note),
     /// IDs were handed out.
     Minted {
-        /// Where in [`History::mints`] they begin.
+        /// Their start in [`History::mints`].
         first: usize,
         /// How many.
         count: usize,
@@ -113,11 +113,11 @@ pub enum Happened {
     Refused(String),
 }
 
-/// Why a process dies that was told to.
+/// Why a process died if it was told to stop.
 pub const STOPPED: &str = "stopped";
 
 impl fmt::Display for Happened {
-    /// As a clause that follows the name of whom it happened to.
+    /// Writes it as a clause that follows the name of the node.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Started { life, error_ms } => {
@@ -160,7 +160,7 @@ impl fmt::Display for Happened {
     }
 }
 
-/// Milliseconds, as people say them.
+/// Milliseconds, written for people.
 pub struct Length(pub u64);
 
 impl fmt::Display for Length {
@@ -193,7 +193,7 @@ impl fmt::Display for Off {
     }
 }
 
-/// How many there were.
+/// The counts of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counts {
     /// Calls.
@@ -206,7 +206,7 @@ pub struct Counts {
     pub minted: u64,
     /// IDs that had been handed out before.
     pub twice: u64,
-    /// IDs that were smaller than one of a call that had returned before theirs began.
+    /// IDs that were smaller than one from a call that had returned before their own call began.
     pub disorder: u64,
 }
 
@@ -228,27 +228,27 @@ pub struct History {
     pub names: Vec<NameInfo>,
     /// Every ID that was handed out, in order of time.
     pub mints: Vec<Mint>,
-    /// What each of them says about itself, where somebody wants to know.
+    /// The parts of each of them, if the run keeps them.
     pub parts: Vec<Option<Parts>>,
-    /// What happened, where somebody wants to know.
+    /// The events, if the run keeps them.
     pub events: Vec<Event>,
-    /// What must not be: the first hundred, and the first of each kind.
+    /// The violations: the first hundred, and the first of each kind.
     pub violations: Vec<Violation>,
-    /// How many there were.
+    /// The counts of the run.
     pub counts: Counts,
     /// Changes with everything that happens.
     pub digest: u64,
     seen: HashMap<(u8, u128), usize, BuildHasherDefault<Mix>>,
     /// The largest ID of the fleet under each name.
     top: Vec<Option<i128>>,
-    /// The only kind of wrong that counts, where there is one.
+    /// The only kind of violation that counts, if it is set.
     pub(crate) only: Option<Wrong>,
 }
 
 const MOST_VIOLATIONS: usize = 100;
 
 impl History {
-    /// Forgets everything, and keeps the room for it.
+    /// Clears everything, but keeps the memory allocated.
     pub(crate) fn clear(&mut self, names: &[NameInfo]) {
         self.mints.clear();
         self.parts.clear();
@@ -262,7 +262,7 @@ impl History {
         (self.counts, self.digest) = (Counts::default(), 0);
     }
 
-    /// Takes a number into the digest.
+    /// Mixes a number into the digest.
     pub(crate) fn digest(&mut self, number: u64) {
         self.digest = (self.digest.rotate_left(5) ^ number).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
@@ -277,12 +277,12 @@ impl History {
         }
     }
 
-    /// The largest ID that anyone was given under this name.
+    /// The largest ID that any caller was given under this name.
     pub(crate) fn top(&self, name: usize) -> Option<i128> {
         self.top.get(name).copied().flatten()
     }
 
-    /// Takes in an ID that a caller was given, and says where the same one was handed out before.
+    /// Records an ID that a caller was given, and returns where the same ID was handed out before.
     pub(crate) fn mint(&mut self, mint: Mint, info: &NameInfo) -> Option<usize> {
         let place = self.mints.len();
         self.mints.push(mint);
@@ -307,7 +307,7 @@ impl History {
     }
 }
 
-/// A hash for IDs: nobody chooses them to collide.
+/// A hash for IDs. Nobody chooses IDs that collide.
 #[derive(Default)]
 struct Mix(u64);
 
@@ -336,7 +336,7 @@ impl Hasher for Mix {
     }
 }
 
-/// The place of an ID in the order that its callers see: 64 bits whose highest is set are a negative number to them.
+/// An ID's place in the order that its callers see. Callers read 64 bits with the highest set as a negative number.
 pub fn rank(id: u128) -> i128 {
     let number = i128::try_from(id).unwrap_or(i128::MAX);
     if (1 << 63..1 << 64).contains(&number) { number - (1 << 64) } else { number }

@@ -4,14 +4,14 @@ use floe::{MonoMillis, Reading, UnixMillis};
 
 use crate::model::Micros;
 
-/// Parts of a true second that a clock counts in one: a million where it runs right, 0 where it stands.
+/// Millionths of a true second that a clock counts in one second: a million if it runs right, 0 if it stands still.
 pub(crate) const RIGHT: i64 = 1_000_000;
 
-/// A clock that runs at one rate until it is set or told another.
+/// A clock that runs at one rate until its time or its rate is set.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     since: Micros,
-    /// Microseconds that it showed then.
+    /// The microseconds that it showed then.
     shown: i64,
     rate: i64,
 }
@@ -27,7 +27,7 @@ impl Clock {
         *self = Self { since: now, shown: self.at(now) + by, rate };
     }
 
-    /// When it will show `shown` at the earliest; `None` where it stands.
+    /// The earliest time at which it will show `shown`; `None` if it stands still.
     fn when(&self, shown: i64) -> Option<Micros> {
         let left = i128::from(shown) - i128::from(self.shown);
         if self.rate <= 0 {
@@ -44,14 +44,14 @@ impl Clock {
 pub(crate) struct Host {
     wall: Clock,
     mono: Clock,
-    /// At what rate the monotonic clock runs while the machine does.
+    /// The rate of the monotonic clock while the machine is awake.
     drift: i64,
-    /// What the wall clock showed at true time 0 if it had been right, in microseconds since 1970.
+    /// The time of a right wall clock at true time 0, in microseconds since 1970.
     begin: i64,
 }
 
 impl Host {
-    /// A machine that has been up for a while, whose clock is off by `skew` milliseconds and gains or loses `drift`
+    /// A machine that has been up for a while. Its clock is off by `skew` milliseconds, and gains or loses `drift`
     /// millionths.
     pub(crate) fn new(begin_ms: i64, skew_ms: i64, drift: i64) -> Self {
         let begin = begin_ms * 1000;
@@ -71,29 +71,29 @@ impl Host {
         }
     }
 
-    /// Sets the wall clock by so many milliseconds.
+    /// Moves the wall clock by this many milliseconds.
     pub(crate) fn step(&mut self, now: Micros, by_ms: i64) {
         let rate = self.wall.rate;
         self.wall.go_on(now, by_ms.saturating_mul(1000), rate);
     }
 
-    /// Sets the wall clock to this, in milliseconds since 1970.
+    /// Sets the wall clock to this time, in milliseconds since 1970.
     pub(crate) fn set(&mut self, now: Micros, to_ms: i64) {
         self.wall = Clock { since: now, shown: to_ms.saturating_mul(1000), rate: self.wall.rate };
     }
 
-    /// The wall clock gains or loses so many millionths from now on, besides what the machine's does.
+    /// From now on, the wall clock gains or loses this many millionths more than the machine's own drift.
     pub(crate) fn slew(&mut self, now: Micros, ppm: i64) {
         self.wall.go_on(now, 0, (self.drift + ppm).max(0));
     }
 
-    /// The wall clock is right again, up to a millisecond, and runs as the machine does.
+    /// Sets the wall clock right to within a millisecond. It then runs at the machine's own rate.
     pub(crate) fn set_right(&mut self, now: Micros) {
         let true_wall = self.begin + i64::try_from(now).unwrap_or(0);
         self.wall = Clock { since: now, shown: true_wall, rate: self.drift };
     }
 
-    /// The machine sleeps: its monotonic clock stands.
+    /// The machine sleeps: its monotonic clock stands still.
     pub(crate) fn sleep(&mut self, now: Micros) {
         self.mono.go_on(now, 0, 0);
     }
@@ -109,7 +109,7 @@ impl Host {
         self.mono.when(i64::try_from(at.get()).ok()?.checked_mul(1000)?)
     }
 
-    /// How much of its present millisecond the monotonic clock has run through, in microseconds.
+    /// How far the monotonic clock is into its current millisecond, in microseconds.
     pub(crate) fn begun(&self, now: Micros) -> Micros {
         Micros::try_from(self.mono.at(now).rem_euclid(1000)).unwrap_or(0)
     }

@@ -3,10 +3,10 @@
 use floe::ledger::{Key, Memory, Record, Reply, Reserve, Token};
 use floe::{Ledger, LedgerError, Name};
 
-/// One process's way to the fleet's ledger: the store that the library has in memory, which may be out of reach.
+/// One process's connection to the fleet's ledger: the library's ledger in memory, which may be out of reach.
 ///
-/// It passes the conformance suite that every other ledger passes. What goes wrong on the way to it is the world's
-/// doing: calls to reserve and to give back travel as requests that may be late, lost, or executed twice.
+/// It passes the conformance suite that every other ledger passes. The world makes the faults on the way to it: calls
+/// to reserve and to give back travel as requests that may be late, lost, or executed twice.
 #[derive(Clone, Debug, Default)]
 pub struct SimLedger {
     memory: Memory,
@@ -14,7 +14,7 @@ pub struct SimLedger {
 }
 
 impl SimLedger {
-    /// The way to `memory`.
+    /// A connection to `memory`.
     pub fn to(memory: &Memory, reachable: bool) -> Self {
         Self { memory: memory.clone(), unreachable: !reachable }
     }

@@ -1,8 +1,8 @@
-//! What the world runs: an algorithm that mints IDs on the nodes of a fleet.
+//! The model that the world runs: an algorithm that mints IDs on the nodes of a fleet.
 //!
-//! floe is one [`Model`], and each published algorithm is another. A model sees the world only through the
-//! [`Machine`] that it is called with: a wall clock that may be wrong, a monotonic clock, a disk, and requests to one
-//! shared store that may be late, lost or executed twice.
+//! floe is one [`Model`], and each published algorithm is another. A model sees the world only through its [`Machine`]:
+//! a wall clock that may be wrong, a monotonic clock, a disk, and requests to one shared store that may be late, lost
+//! or executed twice.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub type Micros = u64;
 /// One life of a node: from a start to a crash, a stop, or the end of the history.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Life {
-    /// The node, from 0. It keeps its number and its configuration over restarts.
+    /// The node, from 0. It keeps its number and its configuration when it restarts.
     pub node: usize,
     /// Counts the node's starts, from 0.
     pub number: u32,
@@ -24,40 +24,40 @@ pub struct Life {
     pub host: usize,
 }
 
-/// How an operator has set a node up.
+/// A node's configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setup {
-    /// The worker id in its configuration file: its own number, unless two nodes were given the same one by mistake.
+    /// The worker id in its configuration file: its own number, unless an operator gave two nodes the same one by mistake.
     pub worker: u64,
-    /// Whether floe is given that worker id, too, instead of taking a free slot.
+    /// Whether floe also uses that worker id, and does not take a free slot.
     pub fixed: bool,
-    /// How long floe's windows are.
+    /// The length of floe's windows.
     pub window_ms: u64,
-    /// Whether its definitions differ from those of the other nodes.
+    /// Whether its definitions differ from the other nodes' definitions.
     pub odd: bool,
 }
 
-/// What is the same for every node of a fleet.
+/// The settings that all nodes of a fleet share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fleet {
     /// How many nodes there are.
     pub nodes: usize,
-    /// How many bits worker ids have where an algorithm lets that be chosen: few, where slots are to be fewer than nodes.
+    /// How many bits worker ids have if an algorithm can choose: few, if there must be fewer slots than nodes.
     pub worker_bits: u32,
-    /// Whether slots of floe's are held while nobody mints.
+    /// Whether floe keeps its slots while no caller mints.
     pub keep: bool,
-    /// How many milliseconds the store's own clock is off the true time; `None` where it has none.
+    /// How many milliseconds the store's own clock is off the true time; `None` if it has no clock.
     pub store_clock: Option<i64>,
-    /// Whether a tick of the layout that most of floe's names share has few IDs, so that batches wait for the clock.
+    /// Whether the layout of most of floe's names has few IDs per tick, so that batches wait for the clock.
     pub few: bool,
 }
 
-/// Someone wants IDs.
+/// A caller's request for IDs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ask {
-    /// Its number, from 0 in the order of asking.
+    /// Its number, from 0, in the order of the asks.
     pub id: u64,
-    /// Which of [`Model::names`].
+    /// The index of its name in [`Model::names`].
     pub name: usize,
     /// How many; 1 for a model that mints one at a time.
     pub count: u64,
@@ -65,31 +65,31 @@ pub struct Ask {
     pub asked_at: Micros,
 }
 
-/// What became of an [`Ask`].
+/// The answer to an [`Ask`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// These, in order.
+    /// These IDs, in order.
     Minted(Vec<u128>),
-    /// An error: the algorithm's own, told to the caller.
+    /// An error of the algorithm, which the caller gets.
     Refused(String),
-    /// The caller's thread waits inside the algorithm: [`Model::mint`] is called again with the same ask then.
+    /// The caller's thread waits inside the algorithm. At this time [`Model::mint`] is called again with the same ask.
     Again(MonoMillis),
-    /// The answer will come through [`Machine::deliver`].
+    /// The answer will come by [`Machine::deliver`].
     Later,
 }
 
-/// What is unique and what is ordered about the IDs of a name.
+/// Which IDs of a name must differ, and in which order they must come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NameInfo {
-    /// For people.
+    /// The name for people.
     pub label: &'static str,
     /// IDs of names in one domain must differ from one another.
     pub domain: u8,
-    /// What order is promised.
+    /// The order that is promised.
     pub order: Order,
 }
 
-/// A call that begins after another has returned gets a larger ID, if both were made …
+/// If a call begins after another has returned, it gets a larger ID, provided that both were made …
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// … to the same life of a node.
@@ -100,10 +100,10 @@ pub enum Order {
     None,
 }
 
-/// What a snowflake says about itself.
+/// The parts of a snowflake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parts {
-    /// Its node fields together.
+    /// Its node fields together, as one number.
     pub worker: u64,
     /// When its tick begins.
     pub time: UnixMillis,
@@ -117,69 +117,69 @@ impl fmt::Display for Parts {
     }
 }
 
-/// The store did not answer in time. Whether the request took effect is unknown; it may still do so.
+/// The store did not answer in time. Nobody knows whether the request took effect; it may still do so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Silence;
 
-/// How fast a process starts and ends, which hangs on what it runs on and on what it does at its end.
+/// How fast a process starts and stops. That depends on its platform and on the work that it does when it stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {
-    /// From the end of one life to the next one's first call, at the least.
+    /// The least time from the end of one life to the first call of the next.
     pub start: Micros,
-    /// From being told to stop to its end, at the least.
+    /// The least time from the signal to stop until the process ends.
     pub stop: Micros,
 }
 
 impl Pace {
-    /// A JVM with a framework in it: no life begins sooner than 1 s after the last one's end.
+    /// A JVM with a framework: a new life begins at least 1 s after the last one ended.
     pub const JVM: Self = Self { start: 1_000_000, stop: 0 };
-    /// A binary of Go, Rust or C: 50 ms.
+    /// A Go, Rust or C binary: 50 ms.
     pub const NATIVE: Self = Self { start: 50_000, stop: 0 };
-    /// Sooner than any machine can: floe's own histories, which are to be the harder ones.
+    /// Faster than any machine can. floe's own histories use it, because they must be the harder ones.
     pub const AT_ONCE: Self = Self { start: 0, stop: 0 };
 }
 
-/// A process's view of the world, for the length of one call.
+/// A process's view of the world during one call.
 pub struct Machine<'a, M: Model + ?Sized> {
-    /// What its clocks say.
+    /// The readings of its clocks.
     pub now: Reading,
-    /// Whose call it is.
+    /// The life that is called.
     pub life: Life,
-    /// Its disk: what one life has written the next one on that host reads.
+    /// Its disk. The next life on that host reads what this life writes.
     pub disk: &'a mut M::Disk,
-    /// Randomness of its own.
+    /// Its own randomness.
     pub random: &'a mut Random,
-    /// What it wants of the world.
+    /// The effects that it wants.
     pub outbox: &'a mut Outbox<M::Request>,
-    /// True time, less what the process stood still: for checks, never for an algorithm.
+    /// True time without the time that the process stood still: for checks, never for an algorithm.
     pub ran: Micros,
-    /// True time: for what processes tell each other without the store, never for an algorithm.
+    /// True time: for messages between processes that bypass the store, never for an algorithm.
     pub at: Micros,
 }
 
-/// What a process wants of the world.
+/// The effects that a process wants.
 #[derive(Debug)]
 pub struct Outbox<R> {
     /// Requests to the store, with their numbers.
     pub requests: Vec<(u64, R)>,
-    /// When its alarm is to ring.
+    /// When its alarm must fire.
     pub wake: Option<MonoMillis>,
     /// Answers to asks that were told [`Verdict::Later`].
     pub delivered: Vec<(u64, Verdict)>,
-    /// What it has noted.
+    /// Its notes.
     pub notes: Vec<Note>,
-    /// Rules that it has broken itself.
+    /// Rules that it broke itself.
     pub violations: Vec<String>,
     /// Whether notes are kept.
     pub noting: bool,
-    /// Why it has given up.
+    /// Why it gave up.
     pub died: Option<String>,
     /// The number of its last request.
     pub last_request: u64,
 }
 
 impl<R> Outbox<R> {
-    /// Wants nothing yet; `noting` says whether notes are kept.
+    /// An empty outbox. `noting` says whether notes are kept.
     pub fn new(noting: bool) -> Self {
         Self {
             requests: Vec::new(),
@@ -194,22 +194,22 @@ impl<R> Outbox<R> {
     }
 }
 
-/// Something that a picture or a story tells.
+/// A detail for a picture or a story.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Note {
-    /// From here on the life may mint in this range: of time in Unix milliseconds for a window or a claim on a worker id,
-    /// of numbers for a segment.
+    /// From here on the life may mint in this range. For a window or a claim on a worker id, it is a range of time in
+    /// Unix milliseconds. For a segment, it is a range of numbers.
     Holds {
         /// `slot 3`, `orders`.
         what: String,
         /// Inclusive.
         start: u64,
-        /// Exclusive; `u64::MAX` where the algorithm knows of no end.
+        /// Exclusive; `u64::MAX` if the algorithm knows no end.
         end: u64,
         /// Whether the range is one of Unix milliseconds.
         time: bool,
     },
-    /// Anything else that a reader of the story needs, as a clause: "reports that it has used up to …".
+    /// Any other detail that the story's reader needs, as a clause: "reports that it has used up to …".
     Says(String),
 }
 
@@ -224,7 +224,7 @@ impl<M: Model + ?Sized> Machine<'_, M> {
         self.now.mono.get()
     }
 
-    /// Sends a request to the shared store. Its answer, or [`Silence`], comes to [`Model::answer`] under the number that
+    /// Sends a request to the shared store. Its answer, or [`Silence`], goes to [`Model::answer`] under the number that
     /// this returns.
     pub fn send(&mut self, request: M::Request) -> u64 {
         self.outbox.last_request += 1;
@@ -232,37 +232,37 @@ impl<M: Model + ?Sized> Machine<'_, M> {
         self.outbox.last_request
     }
 
-    /// The number that the next request will have.
+    /// The number of the next request.
     pub(crate) fn next_request(&self) -> u64 {
         self.outbox.last_request + 1
     }
 
-    /// Has [`Model::wake`] called at that time of the monotonic clock. There is one alarm: the last call counts.
+    /// Asks for a call of [`Model::wake`] at that time of the monotonic clock. There is one alarm: the last call counts.
     pub fn wake_at(&mut self, at: MonoMillis) {
         self.outbox.wake = Some(at);
     }
 
-    /// [`Machine::wake_at`] so many milliseconds from now.
+    /// [`Machine::wake_at`], this many milliseconds from now.
     pub fn wake_in(&mut self, millis: u64) {
         self.wake_at(self.now.mono.plus(millis));
     }
 
-    /// Answers an ask that was told [`Verdict::Later`].
+    /// Answers an ask that got [`Verdict::Later`].
     pub fn deliver(&mut self, ask: u64, verdict: Verdict) {
         self.outbox.delivered.push((ask, verdict));
     }
 
-    /// A rule that the algorithm itself has broken.
+    /// Reports a rule that the algorithm itself has broken.
     pub(crate) fn violation(&mut self, words: String) {
         self.outbox.violations.push(words);
     }
 
-    /// Ends the process: the algorithm gives up. Two seconds later its supervisor starts it again.
+    /// Ends the process: the algorithm gives up. Its supervisor starts it again two seconds later.
     pub fn die(&mut self, why: impl Into<String>) {
         self.outbox.died = Some(why.into());
     }
 
-    /// Notes something for the picture and the story; costs nothing while neither is wanted.
+    /// Adds a note for the picture and the story. It costs nothing if neither is wanted.
     pub fn note(&mut self, note: impl FnOnce() -> Note) {
         if self.outbox.noting {
             self.outbox.notes.push(note());
@@ -286,23 +286,23 @@ impl<M: Model + ?Sized> Machine<'_, M> {
     }
 }
 
-/// An algorithm that mints IDs, and the store that it keeps its state in.
+/// An algorithm that mints IDs, and the store that keeps its state.
 pub trait Model {
     /// The shared store.
     type Store;
-    /// What a host's disk holds of it.
+    /// The content of a host's disk.
     type Disk: Clone + Default;
     /// One life of a node.
     type Process;
-    /// What a process asks the store.
+    /// A process's request to the store.
     type Request: Clone;
-    /// What the store answers.
+    /// The store's answer.
     type Reply: Clone;
 
     /// The names that it mints under.
     fn names(&self) -> &[NameInfo];
 
-    /// The most IDs that one ask wants.
+    /// The most IDs that one ask may want.
     fn most_at_once(&self, _name: usize) -> u64 {
         1
     }
@@ -310,10 +310,10 @@ pub trait Model {
     /// A new, empty store for a fleet.
     fn store(&mut self, fleet: &Fleet) -> Self::Store;
 
-    /// A copy of the store as it is: a backup, or a replica that has caught up.
+    /// A copy of the store at this moment: a backup, or a replica that is up to date.
     fn copy(&self, store: &Self::Store) -> Self::Store;
 
-    /// The store does what a request asks for, at once and alone.
+    /// The store executes a request, at once and atomically.
     fn execute(
         &mut self,
         store: &mut Self::Store,
@@ -322,27 +322,27 @@ pub trait Model {
         now: Micros,
     ) -> Self::Reply;
 
-    /// The store forgets what happened since `copy` was taken.
+    /// The store loses everything that happened since `copy` was taken.
     fn forget(&mut self, store: &mut Self::Store, copy: &Self::Store) {
         *store = self.copy(copy);
     }
 
-    /// One record is eaten; which, in words, or `None` where there is none.
+    /// Deletes one record. Returns which one, in words, or `None` if there is no record.
     fn eat(&mut self, _store: &mut Self::Store, _random: &mut Random) -> Option<String> {
         None
     }
 
-    /// The store dies; what it had not made durable is gone. It is up again at [`store_starts`](Self::store_starts).
+    /// The store dies and loses what is not durable yet. It is up again at [`store_starts`](Self::store_starts).
     fn store_dies(&mut self, _store: &mut Self::Store, _now: Micros) {}
 
-    /// The store has started again, on what it had, or on the copy that it has been put back to.
+    /// The store starts again, with its own data or with the copy that replaced it.
     fn store_starts(&mut self, _store: &mut Self::Store, _now: Micros) {}
 
     /// How fast its processes start and end.
     fn pace(&self) -> Pace;
 
-    /// A process starts. `store` is for what an algorithm does synchronously before it serves; `None` is what it sees
-    /// while the store is out of reach.
+    /// A process starts. `store` is for the synchronous work of an algorithm before it serves; it is `None` while the
+    /// store is out of reach.
     fn start(
         &mut self,
         setup: &Setup,
@@ -350,10 +350,10 @@ pub trait Model {
         machine: &mut Machine<'_, Self>,
     ) -> Self::Process;
 
-    /// The process's alarm has rung.
+    /// The process's alarm fires.
     fn wake(&mut self, _process: &mut Self::Process, _machine: &mut Machine<'_, Self>) {}
 
-    /// The store has answered request `number`, or has not in time. Late and doubled answers come as well.
+    /// The answer to request `number`, or its timeout. Late and repeated answers arrive too.
     fn answer(
         &mut self,
         _process: &mut Self::Process,
@@ -363,42 +363,42 @@ pub trait Model {
     ) {
     }
 
-    /// Someone wants IDs.
+    /// A caller asks for IDs.
     fn mint(&mut self, process: &mut Self::Process, ask: &Ask, machine: &mut Machine<'_, Self>) -> Verdict;
 
-    /// The caller of an ask that was told [`Verdict::Later`] has gone.
+    /// The caller of an ask that got [`Verdict::Later`] has left.
     fn leave(&mut self, _process: &mut Self::Process, _ask: u64, _machine: &mut Machine<'_, Self>) {}
 
-    /// The process is told that its memory may have been copied, where it can be told.
+    /// Tells the process that its memory may have been copied, if it has a way to hear that.
     fn invalidate(&mut self, _process: &mut Self::Process, _machine: &mut Machine<'_, Self>) {}
 
-    /// The process is told to stop (SIGTERM). It goes on running for a little while.
+    /// Tells the process to stop (SIGTERM). It runs on for a short time.
     fn stop(&mut self, _process: &mut Self::Process, _machine: &mut Machine<'_, Self>) {}
 
-    /// A life has ended, however it did, at this time of its host's wall clock. The operator knows it; its next process does
-    /// not.
+    /// A life has ended in some way, at this time of its host's wall clock. The operator knows it; the host's next
+    /// process does not.
     fn ended(&mut self, _life: Life, _wall: UnixMillis) {}
 
-    /// A copy of the process's memory as it is, for a machine's snapshot or clone. What the copy draws from its
-    /// system's randomness from now on is `fresh`.
+    /// A copy of the process's current memory, for a machine's snapshot or clone. From now on the copy draws its system
+    /// randomness from `fresh`.
     fn memory(&mut self, process: &Self::Process, fresh: Random) -> Option<Self::Process>;
 
-    /// How long the caller of an ask waits at most, in milliseconds, where the algorithm promises that.
+    /// The longest that the caller of an ask waits, in milliseconds, if the algorithm promises a limit.
     fn patience_ms(&self, _ask: u64) -> Option<u64> {
         None
     }
 
-    /// Whether the documentation predicts that this ID may be handed out again, after what has happened to the store.
+    /// Whether the documentation predicts that this ID may repeat, after what happened to the store.
     fn may_repeat(&self, _name: usize, _id: u128) -> bool {
         false
     }
 
-    /// What an ID says about itself, where it is a snowflake.
+    /// The parts of an ID if it is a snowflake.
     fn read(&self, _name: usize, _id: u128) -> Option<Parts> {
         None
     }
 
-    /// The rules that were broken since the last call.
+    /// The rules broken since the last call.
     fn broken(&mut self) -> Vec<String> {
         Vec::new()
     }

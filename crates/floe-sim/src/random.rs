@@ -5,12 +5,12 @@
 pub struct Random(u64);
 
 impl Random {
-    /// The stream of a seed.
+    /// The stream for a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A stream of its own for `purpose`: what is drawn from it changes nothing elsewhere.
+    /// A separate stream for `purpose`. Draws from it change no other stream.
     #[must_use]
     pub fn fork(&self, purpose: u64) -> Self {
         let mut fork = Self(self.0 ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93));
@@ -25,13 +25,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, which is at least 1. Its bias is below `end / 2^64`.
+    /// A number below `end`, which must be at least 1. Its bias is below `end / 2^64`.
     pub fn below(&mut self, end: u64) -> u64 {
         let wide = u128::from(self.number()) * u128::from(end);
         u64::try_from(wide >> 64).unwrap_or(0)
     }
 
-    /// A number from `start` to `end`, both included.
+    /// A number from `start` to `end`, inclusive.
     pub fn between(&mut self, start: u64, end: u64) -> u64 {
         start + self.below(end - start + 1)
     }
@@ -44,12 +44,12 @@ impl Random {
         start + (beyond >> self.below(bits))
     }
 
-    /// True `per_mille` times in a thousand.
+    /// `true` in `per_mille` of a thousand cases.
     pub fn chance(&mut self, per_mille: u64) -> bool {
         self.below(1000) < per_mille
     }
 
-    /// One of `choices`, which is not empty.
+    /// One of `choices`, which must not be empty.
     pub fn choose<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         let index = self.below(u64::try_from(choices.len()).unwrap_or(1));
         &choices[usize::try_from(index).unwrap_or(0)]

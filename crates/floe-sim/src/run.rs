@@ -15,11 +15,11 @@ pub use crate::world::Mode;
 /// An algorithm that can be run.
 #[derive(Clone, Copy)]
 pub struct Entrant {
-    /// What it is called on a command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// Where it is published.
+    /// The place where it is published.
     pub source: &'static str,
-    /// How it is configured.
+    /// Its configuration.
     pub setting: &'static str,
     /// Runs it through a scenario: [`play`] with its model.
     pub play: fn(&Scenario, &mut History, Mode),
@@ -44,33 +44,33 @@ impl Entrant {
         (self.play)(scenario, history, mode);
     }
 
-    /// What a story of a scenario is about: of an algorithm that repeats an ID there, that.
+    /// The violation that a story of a scenario should show: a repeated ID, if the algorithm repeats one there.
     pub fn worst(&self, scenario: &Scenario, history: &mut History) -> Option<Wrong> {
         let twice = Some(Wrong::Twice);
         self.run(scenario, history, Mode { noting: false, until_wrong: true, only: twice });
         twice.filter(|_| !history.violations.is_empty())
     }
 
-    /// Whether it is floe, of which every violation is a bug.
+    /// Whether it is floe. A violation of floe's is always a bug.
     pub fn is_floe(&self) -> bool {
         self.name == FLOE.name
     }
 }
 
-/// Which scenarios are drawn from seeds.
+/// Which scenarios to draw from which seeds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// The first seed.
     pub first: u64,
-    /// How many.
+    /// The number of seeds.
     pub seeds: u64,
-    /// Nodes of the fleet.
+    /// The number of nodes in the fleet.
     pub nodes: usize,
-    /// Virtual seconds of one history.
+    /// The length of one history in virtual seconds.
     pub seconds: u64,
     /// The classes of faults that a seed may pick from.
     pub classes: Vec<Class>,
-    /// Whether it takes all of them.
+    /// Whether a seed picks all of them.
     pub every: bool,
 }
 
@@ -81,26 +81,26 @@ impl Plan {
     }
 }
 
-/// What came of many seeds.
+/// The results of many seeds.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Outcome {
     /// Histories.
     pub seeds: u64,
-    /// Sums over all of them.
+    /// The sums over all histories.
     pub counts: Counts,
     /// How many had a violation of any kind.
     pub bad: u64,
-    /// In how many of them an ID was handed out twice.
+    /// How many of them handed out an ID twice.
     pub repeating: u64,
-    /// The smallest seeds of those in which that was wrong.
+    /// The smallest seeds of those histories.
     pub repeats: Vec<u64>,
-    /// The smallest seed with each kind of wrong, by [`Wrong`] in the order of its variants, with the first words.
+    /// For each kind of [`Wrong`], in the order of its variants: the smallest seed that shows it, and the first text.
     pub first: [Option<(u64, String)>; 4],
-    /// Changes with everything that happened in any of them.
+    /// Changes with everything that happened in any history.
     pub digest: u64,
 }
 
-/// So many seeds are remembered, of which the one is told in which it goes wrong the soonest.
+/// How many such seeds are kept. The story shows the one in which an ID repeats soonest.
 const MOST_REPEATS: usize = 5;
 
 impl Outcome {
@@ -122,7 +122,7 @@ impl Outcome {
         if history.violations.iter().any(|it| it.wrong == Wrong::Twice) {
             self.remember(&[seed]);
         }
-        // A sum, so that it does not hang on the order in which threads finish.
+        // A sum, so that it does not depend on the order in which threads finish.
         self.digest = self.digest.wrapping_add(history.digest ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         for violation in &history.violations {
             let first = &mut self.first[violation.wrong as usize];
@@ -154,7 +154,7 @@ impl Outcome {
     }
 }
 
-/// Runs all seeds of a plan on `threads` threads. `progress` hears how many are done, now and then.
+/// Runs all seeds of a plan on `threads` threads. `progress` is called now and then with how many are done.
 pub fn seeds(entrant: &Entrant, plan: &Plan, threads: usize, progress: &(dyn Fn(u64) + Sync)) -> Outcome {
     let next = AtomicU64::new(0);
     let total = Mutex::new(Outcome::default());

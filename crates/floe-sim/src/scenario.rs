@@ -1,4 +1,4 @@
-//! What happens to a fleet: a seed chooses the mix of faults, their times and their sizes.
+//! The faults of a fleet: a seed chooses their mix, their times and their sizes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,13 +13,13 @@ const MILLI: Micros = 1_000;
 /// A kind of fault.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Class {
-    /// Clocks that are off, drift, are slewed, stand for a while, or jump ahead.
+    /// Clocks that are off, drift, are slewed, stand still for a while, or jump ahead.
     Skew,
     /// A wall clock is set back: by milliseconds, seconds, or hours.
     Rollback,
     /// A wall clock that says 2099, or a time before 1970.
     Wild,
-    /// Processes crash and come back: soon or late, there or elsewhere, once or again and again.
+    /// Processes crash and come back: soon or late, on the same host or another, once or repeatedly.
     Crash,
     /// Processes stand still (SIGSTOP, a long garbage collection) for longer than any window, machines sleep and wake.
     Pause,
@@ -27,24 +27,24 @@ pub enum Class {
     Network,
     /// The store restarts.
     Outage,
-    /// All nodes start in one instant, and where a registry hands out worker ids, it has fewer than there are nodes.
+    /// All nodes start at once. If a registry hands out worker ids, it has fewer than there are nodes.
     Crowd,
     /// Two nodes were given the same worker id.
     Twins,
     /// One node's definitions differ from the others'.
     Odd,
-    /// A machine is restored from a snapshot of itself, and its clock is set right at once.
+    /// A machine is restored from its own snapshot, and its clock is set right at once.
     Snapshot,
-    /// The store fails over to a replica that had not seen its last writes.
+    /// The store fails over to a replica that lacks its last writes.
     Failover,
     /// The store is restored from a backup.
     Restore,
-    /// One of the store's records is eaten.
+    /// One of the store's records is deleted.
     Eaten,
-    /// A running machine is cloned, clock and all, and both go on.
+    /// A running machine is cloned with its clock, and both continue.
     Clone,
-    /// Now and then a process is killed and started again: seldom enough for the hour that some timers wait. A seed that
-    /// may choose does not pick it, since [`Crash`](Self::Crash) is more of the same.
+    /// Now and then a process is killed and started again, rarely enough for timers that wait an hour. A seed that
+    /// chooses its classes never picks it, because [`Crash`](Self::Crash) does the same more often.
     Restart,
 }
 
@@ -69,7 +69,7 @@ impl Class {
         Self::Clone,
     ];
 
-    /// Those that floe's contract covers: a ledger that keeps what it has confirmed, and memory that is not copied
+    /// The classes that floe's contract covers: the ledger keeps every write that it confirmed, and no memory is copied
     /// unnoticed.
     pub const CONTRACT: &'static [Self] = Self::ALL.split_at(12).0;
 
@@ -141,28 +141,28 @@ impl FromStr for Class {
     }
 }
 
-/// When a crash strikes.
+/// When a crash happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moment {
     /// At once.
     Now,
-    /// After the store has done what the process asks next, and before the reply.
+    /// After the store has executed the process's next request, and before the reply.
     AfterWrite,
-    /// After the process has minted next, and before it answers.
+    /// After the process's next mint, and before its answer.
     AfterMint,
 }
 
-/// What goes wrong.
+/// The kinds of faults.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs, reason = "each variant says what its fields are")]
 pub enum What {
-    /// `host`'s wall clock is set by so many milliseconds.
+    /// `host`'s wall clock is moved by this many milliseconds.
     Step { host: usize, by_ms: i64 },
-    /// It gains or loses so many millionths for a while.
+    /// It gains or loses this many millionths for a while.
     Slew { host: usize, ppm: i64, lasts: Micros },
-    /// It stands for a while, and is then set right.
+    /// It stands still for a while, and is then set right.
     Freeze { host: usize, lasts: Micros },
-    /// It says this (milliseconds since 1970) for a while, and is then set right.
+    /// It shows this time (milliseconds since 1970) for a while, and is then set right.
     Wild { host: usize, says_ms: i64, lasts: Micros },
     /// A process dies, and starts again.
     Crash { node: usize, moment: Moment, back_in: Micros, elsewhere: bool, times: u32 },
@@ -174,21 +174,21 @@ pub enum What {
     Sleep { node: usize, lasts: Micros },
     /// A process cannot reach the store.
     Cut { node: usize, lasts: Micros },
-    /// A process's way to the store takes up to so long.
+    /// A process's messages to and from the store take up to this long.
     Slow { node: usize, lasts: Micros, up_to: Micros },
-    /// Requests and replies get lost, come late, or come twice.
+    /// Requests and replies are lost, late, or doubled.
     Lossy { node: usize, lasts: Micros },
-    /// The store is gone for a while.
+    /// The store is down for a while.
     Outage { lasts: Micros },
-    /// The store is copied, and goes back to the copy later.
+    /// The store is copied, and later put back to the copy.
     Forget { lasts: Micros, backup: bool },
-    /// A record is eaten.
+    /// A record is deleted.
     Eat,
-    /// A machine's memory is copied, and it goes back to the copy later; its wall clock is right at once.
+    /// A machine's memory is copied, and later put back. Its wall clock is set right at once.
     Snapshot { node: usize, lasts: Micros },
-    /// A process is told that its memory may have been copied, in the middle of a burst.
+    /// A process is told, in the middle of a burst, that its memory may have been copied.
     Invalidate { node: usize },
-    /// A machine is cloned with its memory and clocks, and both go on.
+    /// A machine is cloned with its memory and clocks, and both continue.
     Clone { node: usize },
 }
 
@@ -197,31 +197,31 @@ pub enum What {
 pub struct Fault {
     /// True time.
     pub at: Micros,
-    /// What goes wrong.
+    /// The fault.
     pub what: What,
 }
 
-/// One fleet and all that will happen to it.
+/// One fleet and all its faults.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scenario {
-    /// What it was drawn from, and what decides all that is not written here.
+    /// The seed that it was drawn from. It also decides everything that is not written here.
     pub seed: u64,
-    /// What the right clock shows at true time 0, in milliseconds since 1970.
+    /// The right clock's time at true time 0, in milliseconds since 1970.
     pub begin_ms: i64,
-    /// What is the same for every node.
+    /// The settings that all nodes share.
     pub fleet: Fleet,
     /// Each node's configuration.
     pub setups: Vec<Setup>,
     /// When each node starts.
     pub starts: Vec<Option<Micros>>,
-    /// Each host's clock: off by so many milliseconds, and gaining so many millionths. The nodes' own hosts come first, in
-    /// their order, and then the other host of each: no two nodes are ever on one.
+    /// Each host's clock: how many milliseconds it is off, and how many millionths it gains. The nodes' own hosts come
+    /// first, in order, then each node's other host. No two nodes ever share a host.
     pub clocks: Vec<(i64, i64)>,
-    /// What goes wrong, in order of time.
+    /// The faults, in order of time.
     pub faults: Vec<Fault>,
-    /// From here on nothing goes wrong any more, and what was wrong is set right.
+    /// From here on no faults happen, and all earlier ones end.
     pub heal: Micros,
-    /// The end.
+    /// The end of the history.
     pub until: Micros,
 }
 
@@ -229,11 +229,11 @@ pub struct Scenario {
 const NOON: i64 = 1_772_366_400_000;
 
 impl Scenario {
-    /// The scenario of a seed: of `nodes` nodes over `seconds`, with the classes that the seed picks from `classes`, or
-    /// all of them with `every`.
+    /// The scenario of a seed: `nodes` nodes over `seconds`. The seed picks from `classes`, or takes all of them if
+    /// `every` is set.
     pub fn new(seed: u64, nodes: usize, seconds: u64, classes: &[Class], every: bool) -> Self {
         let mut random = Random::new(seed).fork(1);
-        // Half of them on the average; a seed of few kinds shows what those do to each other.
+        // Half of them on average. A seed with few classes shows how those act on each other.
         let density = random.between(150, 900);
         let mut pick = |class: &Class| match class {
             Class::Restart => every,
@@ -243,7 +243,7 @@ impl Scenario {
         let has = |class| picked.contains(&class);
         let until = seconds * SECOND;
         let heal = until / 5 * 4;
-        // Its own host for each node, and one to be started on elsewhere.
+        // Each node has its own host, and another one for a start elsewhere.
         let hosts = 2 * nodes;
         let mut clocks: Vec<_> =
             (0..hosts).map(|_| (signed(&mut random, 20), signed(&mut random, 40))).collect();
@@ -252,7 +252,7 @@ impl Scenario {
             skewed.for_each(|clock| *clock = (signed(&mut random, 4_000), signed(&mut random, 400)));
         }
         let crowd = has(Class::Crowd);
-        // A day begins in the middle of some histories.
+        // In some histories a new day begins.
         let begin_ms = if random.chance(300) { NOON + 43_200_000 - 20_000 } else { NOON };
         let starts = (0..nodes).map(|_| Some(if crowd { 0 } else { random.below(2 * SECOND) })).collect();
         let window_ms = *random.choose(&[200, 500, 1_000, 3_000, 10_000]);
@@ -270,7 +270,7 @@ impl Scenario {
             .collect();
         let worker_bits = if crowd { 2 } else { 10 };
         let keep = random.chance(500);
-        // Drawn apart: it changes nothing of the faults.
+        // A separate stream, so that it does not change the faults.
         let mut apart = Random::new(seed).fork(5);
         let store_clock = apart.chance(500).then(|| signed(&mut apart, 1_000));
         let fleet = Fleet { nodes, worker_bits, keep, store_clock, few: false };
@@ -279,14 +279,14 @@ impl Scenario {
         let rolls_back = has(Class::Rollback);
         for class in picked {
             let mut random = random.fork(as_u64(class as usize) + 10);
-            // As dense in a long history as in one of a minute.
+            // As frequent in a long history as in one of a minute.
             let per = if class == Class::Restart { 1_800 } else { 60 };
             for _ in 0..random.spread(1, 6) * (seconds / per).max(1) {
                 let at = random.between(SECOND, heal - SECOND);
                 let most = heal - at;
                 let what = scenario.draw(class, &mut random, most);
                 if let (Some(What::Crash { node, back_in, .. }), true) = (&what, rolls_back) {
-                    // The machine comes up with a clock that lost more than the time in between.
+                    // The machine comes up with a clock that lost more than the time it was down.
                     let by_ms = -by(back_in / MILLI + random.spread(1, 3_000));
                     let what = What::Step { host: *node, by_ms };
                     scenario.faults.push(Fault { at: at + back_in / 2, what });
@@ -302,7 +302,7 @@ impl Scenario {
         let nodes = self.fleet.nodes;
         let node = usize::try_from(random.below(as_u64(nodes))).unwrap_or(0);
         let host = node;
-        // Up to a third of the history: longer than any window, and than the timers of others where it is long enough.
+        // Up to a third of the history: longer than any window and, in a long history, than other algorithms' timers.
         let lasts = (random.spread(20, self.until / 3 / MILLI) * MILLI).min(most);
         Some(match class {
             Class::Skew => match random.below(4) {
@@ -353,7 +353,7 @@ impl Scenario {
         })
     }
 
-    /// Whether floe's contract covers all that happens.
+    /// Whether floe's contract covers all of these faults.
     pub fn is_in_contract(&self) -> bool {
         let outside =
             |fault: &Fault| matches!(fault.what, What::Forget { .. } | What::Eat | What::Clone { .. });

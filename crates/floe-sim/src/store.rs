@@ -1,8 +1,8 @@
-//! The policy above a [`Store`], as processes drive it whose requests are late, lost, or carried out twice, while records
+//! The policy above a [`Store`], driven by processes whose requests are late, lost, or executed twice, while records
 //! are deleted and the store is emptied.
 //!
-//! It is a simulation of its own: it has no clock and mints nothing, so it tries many more orders of requests in the same
-//! time than the fleet does.
+//! This is a separate simulation. It has no clock and mints nothing, so it tries many more orders of requests in the
+//! same time than the fleet does.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
@@ -15,12 +15,12 @@ use crate::random::Random;
 
 /// How many steps one history has.
 const STEPS: u64 = 400;
-/// How many steps a call may take once nothing goes wrong any more.
+/// How many steps a call may take once all faults are over.
 const CALM: u32 = 200;
 const PROCESSES: u64 = 3;
 const REALM: &str = "shop";
 
-/// The first thing that went wrong in the history of a seed, in words.
+/// The first violation in the history of a seed, in words.
 pub fn run(seed: u64) -> Option<String> {
     let mut world = World::new(seed);
     for step in 0..STEPS {
@@ -33,13 +33,13 @@ pub fn run(seed: u64) -> Option<String> {
     world.violation
 }
 
-/// The store: what it keeps, and how often something was written.
+/// The store: its records, and how many writes it got.
 #[derive(Clone, Default)]
 struct Records {
     kept: Arc<Mutex<BTreeMap<String, (Version, String)>>>,
-    /// Versions are digests of the content, as an object store's are.
+    /// Versions are digests of the content, as in an object store.
     digests: bool,
-    /// Whether a conflict tells what is there, as a database's does.
+    /// Whether a conflict returns the current record, as in a database.
     tells: bool,
     writes: Arc<Mutex<u64>>,
 }
@@ -49,7 +49,7 @@ impl Records {
         work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// FNV-1a, which is enough to tell a few hundred texts apart.
+    /// FNV-1a, which is enough to distinguish a few hundred texts.
     fn version(&self, text: &str) -> Version {
         if self.digests {
             let digest = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |digest, byte| {
@@ -97,7 +97,7 @@ impl Store for Records {
     }
 }
 
-/// What the store is asked.
+/// A request to the store.
 #[derive(Clone)]
 enum Request {
     Get(String),
@@ -143,7 +143,7 @@ impl Ended {
     }
 }
 
-/// What a call waits for.
+/// The event that a call waits for.
 enum Waiting {
     /// Its request has not reached the store.
     Asked(Request),
@@ -154,7 +154,7 @@ enum Waiting {
 struct Running {
     call: Call,
     waiting: Waiting,
-    /// How many times something had happened when it began.
+    /// The step at which it began.
     begun: u64,
 }
 
@@ -163,12 +163,12 @@ struct Process {
     place: Option<Place>,
     seen: HashMap<Key, Seen>,
     running: HashMap<Key, Running>,
-    /// Reservations that were answered, and one that was not.
+    /// Reservations that were answered, and those that were not.
     owned: Vec<(Key, Token, u64, u64)>,
     unanswered: Vec<Reserve>,
 }
 
-/// A range that was handed out, of a key in the realm of an id.
+/// A range that was handed out: its key, and the realm's id.
 struct Granted {
     realm: String,
     key: Key,
@@ -182,16 +182,16 @@ struct World {
     store: Records,
     keys: Vec<Key>,
     processes: Vec<Process>,
-    /// Requests of which nobody waits for the answer any more.
+    /// Requests whose callers no longer wait for the answer.
     late: Vec<Request>,
     granted: Vec<Granted>,
-    /// Each mark of each key, with when it came to be.
+    /// The history of each key's mark, with the step of each change.
     marks: HashMap<Key, Vec<(u64, Option<u64>)>>,
     now: u64,
     tokens: Arc<Mutex<u64>>,
     /// Whether requests and replies are lost, processes end, and records are deleted.
     faults: bool,
-    /// Whether records were deleted, so that a record may be missing.
+    /// Whether records are deleted, so that one may be missing.
     lossy: bool,
     was_emptied: bool,
     violation: Option<String>,
@@ -204,7 +204,7 @@ impl World {
         let store = Records { digests, tells, ..Records::default() };
         let name = floe::Name::new("orders").ok();
         let keys = [Key::slot(10, 1), Key::slot(10, 2)].into_iter().chain(name.as_ref().map(Key::name));
-        // Half of the histories lose no record, so that no record may be missing in them.
+        // In half of the histories no record is deleted, so none may be missing.
         let lossy = random.chance(500);
         Self {
             random,
@@ -249,7 +249,7 @@ impl World {
         self.note_marks();
     }
 
-    /// Somebody tidies up.
+    /// An operator deletes a record.
     fn delete(&mut self) {
         let key = self.random.choose(&self.keys).clone();
         self.store.locked(|kept| kept.remove(&format!("mark/{REALM}/{key}")));
@@ -269,7 +269,7 @@ impl World {
                 Some(index) => {
                     let (_, token, start, end) = process.owned.swap_remove(index);
                     let from = self.random.between(start, end);
-                    // From here on the tail is whoever's comes.
+                    // From here on the tail belongs to the next caller.
                     let granted = self.granted.iter_mut().filter(|granted| granted.token == token);
                     granted.for_each(|granted| granted.end = from);
                     Call::GiveBack(self.drawing(Change::give_back(place, seen, key, token, from)))
@@ -306,7 +306,7 @@ impl World {
         self.go(at, key, call, Heard::Nothing, self.now);
     }
 
-    /// Tells a call what was heard. It asks on, or ends.
+    /// Passes a call what was heard. The call asks again, or ends.
     fn go(&mut self, at: usize, key: &Key, mut call: Call, mut heard: Heard, begun: u64) {
         let ended = loop {
             let request = match &mut call {
@@ -328,7 +328,7 @@ impl World {
                 },
             };
             match request {
-                // It waits no time at all: what others do meanwhile is up to the random steps between.
+                // A wait takes no time here. The random steps between decide what others do meanwhile.
                 None => heard = Heard::Nothing,
                 Some(request) => {
                     let running = Running { call, waiting: Waiting::Asked(request), begun };
@@ -363,7 +363,7 @@ impl World {
                         self.late.push(request);
                         lost()
                     }
-                    // A client library that tries again by itself takes its own success for another's.
+                    // A client library that retries by itself mistakes its own success for another writer's.
                     110..180 => {
                         request.reach(&self.store);
                         request.reach(&self.store)
@@ -377,7 +377,7 @@ impl World {
     }
 
     fn ended(&mut self, at: usize, key: &Key, ended: Ended, begun: u64) {
-        // Others say that what was never made is missing.
+        // Other calls report a record that was never made as missing.
         let makes = match &ended {
             Ended::Reserved(request, _) => request.create,
             Ended::Bound(_) => true,
@@ -391,7 +391,7 @@ impl World {
                 if !self.was_emptied {
                     self.fails(format!("{key}: {error}"));
                 }
-                // It stops, and is started anew.
+                // It stops, and is started again.
                 self.processes[at] = Process::default();
                 return;
             }
@@ -422,7 +422,7 @@ impl World {
         };
         let Reserve { key, token, .. } = request;
         let overlap = self.granted.iter().find(|granted| {
-            // What was given back whole is nobody's.
+            // A range that was given back completely has no owner.
             let is_there = granted.start < granted.end && granted.realm == realm && granted.key == *key;
             is_there && granted.start < end && start < granted.end
         });
@@ -446,7 +446,7 @@ impl World {
         marks.iter().skip(from).any(|(_, was)| *was == mark)
     }
 
-    /// Notes what each mark is now.
+    /// Records each mark's current value.
     fn note_marks(&mut self) {
         for key in &self.keys {
             let found = self.store.locked(|kept| kept.get(&format!("mark/{REALM}/{key}")).cloned());
@@ -461,7 +461,7 @@ impl World {
         }
     }
 
-    /// Nothing goes wrong any more: every call ends.
+    /// All faults are over: every call must end.
     fn calm_down(&mut self) {
         self.faults = false;
         for at in 0..self.processes.len() {
@@ -491,7 +491,7 @@ impl World {
     }
 }
 
-/// A number that nobody else draws.
+/// A number that is drawn only once.
 fn drawn(tokens: &Mutex<u64>) -> Token {
     let mut last = tokens.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
@@ -502,7 +502,7 @@ fn drawn(tokens: &Mutex<u64>) -> Token {
     }
 }
 
-/// What a call asks, nothing if it waits, or how it ended.
+/// A call's next request, `None` if it waits, or its result.
 fn asks<T>(next: Next<T>) -> Result<Option<Request>, Result<T, LedgerError>> {
     match next {
         Next::Get(key) => Ok(Some(Request::Get(key))),

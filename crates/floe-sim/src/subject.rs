@@ -1,4 +1,4 @@
-//! floe itself in the simulated fleet: the library, driven by hand, and an auditor beside it.
+//! floe itself in the simulated fleet: the library without threads, and an auditor beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,9 +19,9 @@ mod process;
 use books::{LedgerBook, LifeBook, Mark, Marks, Wants};
 use process::{Birth, Effects, How, Input, Running};
 
-/// What a caller waits at most.
+/// The longest that a caller waits.
 const PATIENCE_MS: u64 = 1_000;
-/// After so long without faults every node that can have a slot mints.
+/// After this time without faults, every node that can have a slot mints.
 const SETTLED: Micros = 5 * SECOND;
 
 /// See the module.
@@ -29,61 +29,61 @@ pub struct Subject {
     fleet: Fleet,
     ledger: LedgerBook,
     memory: Memory,
-    /// Whether memory will be copied.
+    /// Whether memory will be copied in this history.
     journaling: bool,
-    /// What the right clock showed at true time 0, in milliseconds since 1970.
+    /// The right clock's time at true time 0, in milliseconds since 1970.
     begin_ms: i64,
     settled_from: Micros,
-    /// Asks whose thread stood still between its look at the clock and its draw.
+    /// Asks whose thread paused between its look at the clock and its draw.
     preempted: BTreeSet<u64>,
-    /// Since when those wait who were not answered at once.
+    /// Since when each ask waits that was not answered at once.
     waits: BTreeMap<u64, Micros>,
     in_contract: bool,
-    /// Whether some node's definitions are others.
+    /// Whether one node has other definitions.
     odd: bool,
 }
 
 /// One life.
 pub struct Process {
-    /// `None` where it could not start.
+    /// `None` if it could not start.
     running: Option<Running>,
     book: LifeBook,
     setup: Setup,
     stopping: bool,
-    /// The second in which it last asked the ledger, and how often.
+    /// The second of its last ledger call, and how many calls it made in that second.
     calls: (u64, u32),
-    /// When it last looked, what its steady clock said then, and when that jumped.
+    /// When it last looked, what its steady clock said then, and when that clock last jumped.
     pulse: (Micros, u64, Micros),
-    /// It lives in a memory that was copied: its original may have given back what it remembers to hold.
+    /// It runs in copied memory. Its original may have given back ranges that it still believes to hold.
     copied: bool,
     /// Its memory was copied, and it has not looked at its clock since.
     restored: bool,
 }
 
-/// A call of floe's to its ledger.
+/// A call from floe to its ledger.
 #[derive(Clone)]
 pub struct Request {
     op: Op,
-    /// What the process's steady clock said.
+    /// The process's steady clock when it asked.
     steady: u64,
     window_ms: u64,
     moves: u32,
 }
 
-/// The ledger, and in a copy of it what its marks were.
+/// The ledger. A copy of it also has its marks.
 pub struct Store {
     memory: Memory,
     marks: Marks,
 }
 
-/// What the ledger answers.
+/// The ledger's answer.
 #[derive(Clone)]
 pub enum Answer {
-    /// To a reservation.
+    /// The answer to a reservation.
     Reserved(Result<Reply, LedgerError>),
-    /// What its clock shows.
+    /// The time of its clock.
     Clock(Option<UnixMillis>),
-    /// A tail was taken back, or was not.
+    /// The end of a give-back, whether it succeeded or not.
     Over,
 }
 
@@ -105,7 +105,7 @@ impl Subject {
         }
     }
 
-    /// Hands an input to a process and sees to what comes of it.
+    /// Hands an input to a process, and handles its effects.
     fn act(
         &mut self,
         process: &mut Process,
@@ -116,7 +116,7 @@ impl Subject {
     ) {
         let moved = process.book.look(machine.now, machine.ran);
         if std::mem::take(&mut process.restored) && !moved {
-            // The documentation says so: what does not move the clock cannot be noticed.
+            // The documentation says so: a copy cannot be noticed if the clock does not move.
             self.ledger.copied(machine.life, process.book.owned());
         }
         let Some(running) = &mut process.running else { return };
@@ -127,7 +127,7 @@ impl Subject {
         let Effects { calls, wake, answered, preempted, steady, refused, spins } =
             running.act(machine.now, input);
         if let Some(at) = wake {
-            // A thread takes a moment to get going.
+            // A thread needs a moment to start.
             machine.wake_at(at.max(machine.now.mono));
         }
         if preempted && let (Some(here), Some(ask)) = (&mut here, asker) {
@@ -173,8 +173,8 @@ impl Subject {
                         machine
                             .violation(format!("{label} minted for a caller who came after it was closed"));
                     }
-                    // A caller's thread that stood still may come with a time of the era before. A counter's callers wait for
-                    // an answer that is theirs alone.
+                    // A caller's thread that was preempted may bring a time from before the era ended. A counter's
+                    // callers wait for an answer of their own. Neither is checked.
                     let looked = prompt && !(at_once && how == Some(How::Preempted));
                     if looked && ask.name < names::COUNT {
                         self.check_era(process, &ask, &ids, machine);
@@ -198,14 +198,14 @@ impl Subject {
         }
     }
 
-    /// No window is asked for before the ledger has said what its clock shows, nor by a clock that is far ahead of it.
+    /// Checks that no window is requested before the ledger has told its clock, or with a clock far ahead of the ledger's.
     ///
     /// # Errors
-    /// By how much.
+    /// A text that says how far ahead it was.
     fn check_clock(&self, process: &Process, op: &Op) -> Result<(), String> {
         match op {
             Op::Reserve(reserve) if matches!(Mark::of(&reserve.key), Some(Mark::Slot { .. })) => {
-                // A node with a fixed worker id goes on from its own mark, wherever that is.
+                // A node with a fixed worker id continues from its own mark, wherever that is.
                 let bound = if process.setup.fixed { u64::MAX } else { AHEAD_OF_LEDGER_MS };
                 match process.book.ahead_of_ledger(reserve.floor) {
                     None => Err(format!("asks for {} before it knows the ledger's clock", reserve.key)),
@@ -220,7 +220,7 @@ impl Subject {
         }
     }
 
-    /// What is wrong about an error that a caller got, if anything is.
+    /// The violation in an error that a caller got; `None` if there is none.
     fn check_error(
         &self,
         process: &Process,
@@ -230,7 +230,7 @@ impl Subject {
         refused: bool,
         life: Life,
     ) -> Option<String> {
-        // What a copy that cannot know shares with its original is not to be had in peace.
+        // A copy that cannot know it is one competes with its original, so any error is allowed.
         if process.stopping || self.ledger.is_copy(life) {
             return None;
         }
@@ -238,15 +238,15 @@ impl Subject {
         let bits = names::bits(ask.name, &self.fleet);
         let settled = ask.asked_at >= self.settled_from && self.in_contract;
         if refused {
-            // The ledger's clock shows which of two times is the wrong one.
+            // The ledger's clock shows which of two times is wrong.
             let known = settled && self.fleet.store_clock.is_some() && bits.is_some();
             return known
                 .then(|| format!("{label} was refused although the clock had been set right: {error}"));
         }
-        // A thread that stood still may come with a time from before everything was dropped.
+        // A thread that was preempted may bring a time from before everything was dropped.
         let prompt = !self.preempted.contains(&ask.id);
         let held = bits.filter(|bits| prompt && process.book.has_window(bits, steady));
-        // 41 bits of time end in 2089, and a wild clock says 2099.
+        // 41 bits of time end in 2089, and a wild clock shows 2099.
         if bits.is_some_and(|bits| steady >= bits.horizon()) {
             return None;
         }
@@ -263,7 +263,7 @@ impl Subject {
                 let worker = process.setup.fixed.then_some(process.setup.worker);
                 let since = steady.saturating_sub(PROBED_AGAIN_MS);
                 let free = !self.ledger.are_taken(bits.worker, worker, since);
-                // It looks with the time that it has: the one from before a jump, until it looks again.
+                // It looks with the time that it has: after a jump, the time from before it, until it looks again.
                 let jumped = process.pulse.0 - process.pulse.2 < 2 * PROBED_AGAIN_MS * 1_000;
                 (free && settled && !jumped)
                     .then(|| format!("{label} was told that slots are out, and one was free: {error}"))
@@ -288,7 +288,7 @@ impl Subject {
         }
     }
 
-    /// Nothing is handed out that was reserved before the process could notice that it may be a copy.
+    /// Checks that no ID was reserved before the process could notice that it may be a copy.
     fn check_era(&self, process: &Process, ask: &Ask, ids: &[u128], machine: &mut Machine<'_, Self>) {
         let mut spans =
             ids.iter().filter_map(|&id| books::span(ask.name, id, &self.fleet, process.setup.odd));
@@ -311,9 +311,9 @@ impl Subject {
         let label = names::NAMES[ask.name].label;
         let waited = self.waits.get(&ask.id).map_or(0, |since| (machine.ran - since) / 1_000);
         let prompt = !self.preempted.contains(&ask.id) && ask.name != 2 && ask.name < names::COUNT;
-        // A copy that asks again gets the window that its original asked for, which may begin later.
+        // A copy that repeats a request gets the window that its original requested, which may begin later.
         let prompt = prompt && !self.ledger.is_copy(machine.life);
-        // Where ticks are small others have what is due.
+        // If ticks are small, other callers take the IDs that are due.
         let prompt = prompt && (!self.fleet.few || ask.name > 2);
         let mut before = None;
         for &id in ids {
@@ -321,7 +321,7 @@ impl Subject {
                 machine.violation(format!("{label} handed out {id}, which is none of its IDs"));
                 continue;
             };
-            // Of one tick all is well, or nothing.
+            // All IDs of one tick are judged alike, so one check is enough.
             if before.replace((mark, span.clone())) == Some((mark, span.clone())) {
                 continue;
             }
@@ -341,7 +341,7 @@ impl Subject {
                     span.start - steady
                 ));
             }
-            // A minter's chunk may be older, but not by more than this.
+            // A minter's chunk may be older, but only by this much.
             let age = if ask.name == 1 { bits.tick_ms + names::AHEAD_MS } else { 0 };
             if straight && span.end + age <= steady {
                 machine.violation(format!(
@@ -360,12 +360,12 @@ impl Subject {
     }
 }
 
-/// A node looks at its slots once in so long while all are taken.
+/// While all slots are taken, a node looks at its slots once in this time.
 const PROBED_AGAIN_MS: u64 = 1_500;
 const MAX_HOLD_MS: u64 = 3_600_000;
 const AHEAD_OF_LEDGER_MS: u64 = 10_000;
 const DAY_MS: u64 = 86_400_000;
-/// A process asks its ledger more often than this within a second only where it does not wait.
+/// A process makes more ledger calls than this within a second only if it fails to wait.
 const MOST_CALLS: u32 = 400;
 
 impl Model for Subject {
@@ -575,7 +575,7 @@ impl Model for Subject {
     }
 
     fn patience_ms(&self, ask: u64) -> Option<u64> {
-        // A thread that the system does not run is not made to wait by floe.
+        // If the system does not run a thread, floe is not what makes it wait.
         (!self.preempted.contains(&ask)).then_some(PATIENCE_MS)
     }
 
@@ -586,7 +586,7 @@ impl Model for Subject {
 
     fn read(&self, name: usize, id: u128) -> Option<Parts> {
         if self.odd && name == 0 {
-            // Which of two layouts its name has been bound to cannot be told from an ID.
+            // An ID does not tell which of two layouts its name is bound to.
             return None;
         }
         let names::Bits { sequence, .. } = names::bits(name, &self.fleet)?;

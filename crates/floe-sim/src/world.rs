@@ -1,4 +1,4 @@
-//! The world: a heap of events over machines with clocks, processes that live and die, and a store behind a network.
+//! The world: a heap of events over machines with clocks, processes that start and end, and a store behind a network.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,29 +11,29 @@ use crate::model::{Ask, Life, Machine, Micros, Model, Order, Outbox, Setup, Sile
 use crate::random::Random;
 use crate::scenario::{Fault, Moment, SECOND, Scenario, What};
 
-/// After so long without a reply a client gives up on a request.
+/// A client gives up on a request after this time without a reply.
 const TIMEOUT: Micros = SECOND;
-/// After so long without an answer a caller counts as not served.
+/// A caller counts as unanswered after this time.
 const PATIENCE: Micros = SECOND;
-/// So many calls come one soon after the other to a process that has just started, and to one that is about to crash.
+/// This many calls come in quick succession to a process that has just started, and to one that is about to crash.
 const BUSY: u64 = 40;
-/// How long those take.
+/// How long such a burst takes.
 const LOADED: Micros = 40_000;
-/// What a caller may wait beyond its patience: for a process to be scheduled.
+/// How much longer than its patience a caller may wait, for a process to be scheduled.
 const SLACK: Micros = SECOND / 4;
-/// A restored machine whose wall clock has moved by so much against what its memory says is sure to notice.
+/// If a restored machine's wall clock moved by this much against its memory, the machine must notice.
 const NOTICED_MS: i64 = 1_500;
-/// A process that gave up is started again after this, as a supervisor does.
+/// A supervisor starts a process that gave up again after this time.
 const RESTART: Micros = 2 * SECOND;
 
 /// How a history is run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Mode {
-    /// Whether everything that happens is noted, for a story or a picture, and not only what was minted.
+    /// Whether all events are kept, for a story or a picture, and not only the mints.
     pub noting: bool,
-    /// Whether it ends at the first violation.
+    /// Whether the history ends at the first violation.
     pub until_wrong: bool,
-    /// The only kind of wrong that counts, where a story is to be about that.
+    /// The only kind of violation that counts, if a story is to show it.
     pub only: Option<Wrong>,
 }
 
@@ -43,15 +43,15 @@ pub(crate) struct World<'a, M: Model> {
     history: &'a mut History,
     store: M::Store,
     down: bool,
-    /// What the store goes back to, by the fault that will make it.
+    /// Copies that the store will be put back to, with the index of the fault.
     copies: Vec<(usize, M::Store)>,
     now: Micros,
     heap: BinaryHeap<Reverse<Entry<M>>>,
     scheduled: u64,
     hosts: Vec<Host>,
-    /// What each node has written on each host.
+    /// Each node's disk on each host.
     disks: BTreeMap<(usize, usize), M::Disk>,
-    /// Until when each host sleeps; 0 while it is awake.
+    /// When each host's sleep ends; 0 while it is awake.
     asleep: Vec<Micros>,
     nodes: Vec<Node<M>>,
     asks: Vec<Asked>,
@@ -60,30 +60,30 @@ pub(crate) struct World<'a, M: Model> {
     load: Random,
 }
 
-/// A node: what it is configured to be, and the process that it is now, if it lives.
+/// A node: its configuration, and its current process if one runs.
 struct Node<M: Model> {
     setup: Setup,
     process: Option<M::Process>,
     life: Life,
     random: Random,
     last_request: u64,
-    /// Requests that have had no answer.
+    /// Requests without an answer.
     open: Vec<u64>,
     alarm: Option<(MonoMillis, u64)>,
-    /// The faults that make it stand still.
+    /// The faults that stop it at present.
     pauses: Vec<usize>,
     paused_since: Micros,
     paused: Micros,
-    /// What came while it stood still.
+    /// The events that arrived while it stood still.
     backlog: Vec<Event<M>>,
     cut: u32,
     slow: Option<Micros>,
     lossy: bool,
     crash: Option<Crash>,
-    /// How far its monotonic clock is behind its host's: it was restored from a snapshot.
+    /// How far its monotonic clock is behind its host's, after a restore from a snapshot.
     lag_ms: u64,
     snapshot: Option<(M::Process, Vec<u64>, Reading)>,
-    /// The largest ID that this life has handed out under each name.
+    /// The largest ID that this life handed out under each name.
     top: Vec<Option<i128>>,
 }
 
@@ -99,9 +99,9 @@ struct Crash {
 struct Asked {
     ask: Ask,
     life: Life,
-    /// An answer has to be larger than this.
+    /// The answer must be larger than this.
     above: Option<i128>,
-    /// How long its node had been paused until then.
+    /// How long its node had been paused by then.
     paused: Micros,
     open: bool,
 }
@@ -122,7 +122,7 @@ enum Event<M: Model> {
     Burst {
         node: usize,
         left: u64,
-        /// All under one name, or each under any.
+        /// All under one name, or each under any name.
         name: Option<usize>,
     },
     Storm,
@@ -143,7 +143,7 @@ enum Event<M: Model> {
         node: usize,
         number: u64,
     },
-    /// Boxed, as are replies: the heap moves its entries about.
+    /// Boxed, like replies, because the heap moves its entries.
     Request {
         life: Life,
         number: u64,
@@ -237,13 +237,13 @@ impl<'a, M: Model> World<'a, M> {
         }
         for (index, fault) in scenario.faults.iter().enumerate() {
             world.schedule(fault.at, Event::Fault(index));
-            // They strike while there is something to do.
+            // These faults hit while calls are under way.
             let (node, before) = match fault.what {
                 What::Crash { node, .. } => (node, LOADED),
                 What::Stop { node, .. } => (node, LOADED / 2),
                 _ => continue,
             };
-            // Drawn apart: a fault that is still to come changes nothing before it.
+            // A separate stream, so that a later fault changes nothing before it.
             let mut load = random.fork(fault.at);
             let name = load.chance(500).then(|| place(load.below(number(names))));
             let at = fault.at.saturating_sub(before);
@@ -254,7 +254,7 @@ impl<'a, M: Model> World<'a, M> {
         world
     }
 
-    /// Runs to the end, or with `until_wrong` to the first violation.
+    /// Runs to the end, or to the first violation if `until_wrong` is set.
     pub(crate) fn run(&mut self, until_wrong: bool) {
         while let Some(Reverse(Entry { at, event, .. })) = self.heap.pop() {
             let wrong = until_wrong && !self.history.violations.is_empty();
@@ -355,7 +355,7 @@ impl<'a, M: Model> World<'a, M> {
         Reading { wall, mono: MonoMillis::new(mono.get().saturating_sub(*lag_ms)) }
     }
 
-    /// Lets a process do something, and sees to what it wants.
+    /// Calls a process, and handles its effects.
     fn call<T>(
         &mut self,
         node: usize,
@@ -438,7 +438,7 @@ impl<'a, M: Model> World<'a, M> {
         self.burst(self.now + 1_000, node, BUSY);
     }
 
-    /// The process is no more.
+    /// The process ends.
     fn end(&mut self, node: usize, why: &str) {
         if self.nodes[node].process.take().is_none() {
             return;
@@ -459,7 +459,7 @@ impl<'a, M: Model> World<'a, M> {
     fn start_again(&mut self, node: usize, after: Micros, elsewhere: bool) {
         let after = after.max(self.model.pace().start);
         let (here, nodes) = (self.nodes[node].life.host, self.scenario.fleet.nodes);
-        // From its own host to its other one, and back. A clone has one alone.
+        // From its own host to its other one, and back. A clone has only one host.
         let host = match elsewhere && node < nodes {
             true if here == node => nodes + node,
             true => node,
@@ -472,7 +472,7 @@ impl<'a, M: Model> World<'a, M> {
         self.end(node, why);
         self.start_again(node, crash.back_in, crash.elsewhere);
         if crash.times > 1 {
-            // Again and again, soon after each start.
+            // Repeatedly, soon after each start.
             let number = self.nodes[node].life.number + 1;
             let life = Life { number, ..self.nodes[node].life };
             let host = match crash.elsewhere {
@@ -499,7 +499,7 @@ impl<'a, M: Model> World<'a, M> {
         let this = &self.nodes[node];
         let Some((at, number)) = this.alarm else { return };
         let at = MonoMillis::new(at.get().saturating_add(this.lag_ms));
-        // While the machine sleeps its clock stands; the alarm is set again when it wakes.
+        // While the machine sleeps, its clock stands still. The alarm is set again when the machine wakes.
         if let Some(at) = self.hosts[this.life.host].when(at) {
             self.schedule(at.max(self.now), Event::Alarm { node, number });
         }
@@ -527,7 +527,7 @@ impl<'a, M: Model> World<'a, M> {
         self.schedule(at, Event::Load { node });
     }
 
-    /// Many calls, one soon after the other.
+    /// Many calls in quick succession.
     fn burst(&mut self, at: Micros, node: usize, left: u64) {
         let name = self.load.chance(500).then(|| self.any_name());
         self.schedule(at, Event::Burst { node, left, name });
@@ -586,7 +586,7 @@ impl<'a, M: Model> World<'a, M> {
     fn answered(&mut self, ask: u64, verdict: Verdict) {
         let index = place(ask);
         let Asked { ask, life, above, open, .. } = self.asks[index];
-        // Its caller has gone with the process, or with the connection of a machine that was restored.
+        // Its caller is gone with the process, or with the connection of a restored machine.
         if !open || self.nodes[life.node].life != life {
             return;
         }
@@ -600,7 +600,7 @@ impl<'a, M: Model> World<'a, M> {
             }
             Verdict::Again(at) => {
                 let at = MonoMillis::new(at.get().saturating_add(self.nodes[life.node].lag_ms));
-                // Clocks are read in whole milliseconds, and a sleep ends no sooner than it was told to.
+                // Clocks are read in whole milliseconds, and a sleep never ends early.
                 let host = &self.hosts[life.host];
                 let due = host.when(at).map_or(self.now + 1_000, |due| due + host.begun(self.now));
                 return self.schedule(due.max(self.now + 100), Event::Again { ask: ask.id });
@@ -657,7 +657,7 @@ impl<'a, M: Model> World<'a, M> {
                     let wrong = Wrong::Disorder;
                     let larger =
                         |mint: &Mint| mint.name == ask.name && Some(crate::history::rank(mint.id)) == above;
-                    // Only a story wants to know which one that was, and it takes a search.
+                    // Only a story needs to know which one that was, and finding it takes a search.
                     let earlier = &self.history.mints[..if self.outbox.noting { place } else { 0 }];
                     let mints = earlier.iter().rposition(larger).map(|earlier| (earlier, place));
                     self.history.violate(Violation { at, wrong, node, words, mints });
@@ -926,7 +926,7 @@ impl<'a, M: Model> World<'a, M> {
         self.set_right(host);
         let shown = self.hosts[host].read(self.now);
         if shown.wall.since(then.wall).abs() < NOTICED_MS {
-            // It cannot be told from a copy whose clock was copied along, which is a fault of its own.
+            // It looks like a copy whose clock was copied too, which is a fault of its own.
             return;
         }
         let this = &mut self.nodes[node];
@@ -978,7 +978,7 @@ impl<'a, M: Model> World<'a, M> {
         self.tell(Some(node), || Happened::Paused(true));
     }
 
-    /// That fault is over. Where the process has died meanwhile it concerns nobody any more.
+    /// This fault is over. If the process has died meanwhile, nothing is left to resume.
     fn resume(&mut self, node: usize, fault: usize) {
         let now = self.now;
         let this = &mut self.nodes[node];
@@ -999,7 +999,7 @@ impl<'a, M: Model> World<'a, M> {
                 self.history.counts.unanswered += 1;
                 continue;
             }
-            // Whatever the process finds first when it goes on.
+            // The process finds these events in any order when it continues.
             let at = now + self.network.spread(1, 5_000);
             self.schedule(at, event);
         }
@@ -1026,7 +1026,7 @@ impl<'a, M: Model> World<'a, M> {
         self.tell_host(host, || Happened::ClockSet { by_ms, error_ms });
     }
 
-    /// Tells of every node on a host.
+    /// Records an event for every node on a host.
     fn tell_host(&mut self, host: usize, what: impl Fn() -> Happened) {
         for node in 0..self.nodes.len() {
             if self.nodes[node].life.host == host {
@@ -1035,7 +1035,7 @@ impl<'a, M: Model> World<'a, M> {
         }
     }
 
-    /// Nothing goes wrong from here on.
+    /// No faults happen from here on.
     fn heal(&mut self) {
         self.copies.clear();
         for host in 0..self.hosts.len() {
@@ -1089,7 +1089,7 @@ impl<M: Model> Node<M> {
         }
     }
 
-    /// How long it has stood still in all.
+    /// How long it has stood still in total.
     fn paused_until(&self, now: Micros) -> Micros {
         self.paused + if !self.pauses.is_empty() { now - self.paused_since } else { 0 }
     }

@@ -1,6 +1,6 @@
-//! Reading from the front of bytes that have come so far, never past their end.
+//! Reads from the front of the bytes that have arrived so far, never past their end.
 
-/// Bytes, and how far they have been read. Every read is a whole one or `None`: then there is too little yet.
+/// Bytes, and how far they have been read. A read is complete, or it is `None` because too few bytes have arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -21,12 +21,12 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// All bytes, those that have been read among them.
+    /// All bytes, read and unread.
     pub(crate) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// What has not been read yet.
+    /// The bytes that have not been read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }

@@ -1,16 +1,16 @@
-//! How HTTP begins. What follows is hyper's to read, and is not decoded here.
+//! How HTTP begins. hyper reads the rest; nothing else is decoded here.
 //!
 //! Source: RFC 9110, section 16.1.1 ("Method Registry"), and IANA's registry of methods; RFC 9112, section 3.2 ("Request
 //! Target"); RFC 9113, section 3.4 ("HTTP/2 Connection Preface").
 
 use crate::protocol::{Begins, FIRST_BYTES, Protocol, first_word};
 
-/// HTTP/1 and HTTP/2, gRPC among it.
+/// HTTP/1 and HTTP/2, including gRPC.
 pub const PROTOCOL: Protocol =
     Protocol { word: "http", name: "HTTP", port: 8080, server_begins: false, begins };
 
-/// All registered methods, and `QUERY`, which clients send already; each is followed by a target that begins with `/`, `*`
-/// or a scheme. A method that is not here would be taken for a command of Redis'.
+/// All registered methods, and `QUERY`, which some clients already send. A target that begins with `/`, `*` or a scheme
+/// follows each. A method missing here would be taken for a Redis command.
 const METHODS: [&str; 40] = [
     "ACL",
     "BASELINE-CONTROL",
@@ -63,7 +63,7 @@ fn begins(bytes: &[u8]) -> Begins {
         return Begins::No;
     }
     let early = if bytes.len() < FIRST_BYTES { Begins::Unsure } else { Begins::No };
-    // More than one space is no HTTP, and still its error.
+    // Several spaces are not valid HTTP, but hyper should say so.
     let target = rest.trim_ascii_start();
     match (rest, target) {
         ([b' ', ..], []) => early,

@@ -1,14 +1,14 @@
 //! Bytes to requests and replies to bytes, for the protocols that floe's clients speak.
 //!
-//! Each codec is a pure function of bytes: it has no socket, no clock, no runtime, and knows nothing of floe. It takes
-//! the bytes that have come so far and tells what stands at their front: a whole request, too little for one yet, or
-//! something that can never become one. Every length that a client names is held against a limit, given as an
-//! argument, before anything is allocated or waited for; nothing recurses; and what a codec keeps between two calls is
-//! bounded by those limits.
+//! Each codec is a pure function of bytes. It has no socket, clock or runtime, and knows nothing of floe. It takes the
+//! bytes that have arrived so far and says what stands at their front: a whole request, too little for one yet, or
+//! bytes that can never become one. Every length that a client names is checked against a limit, an argument, before
+//! the codec allocates or waits for anything. Nothing recurses, and those limits bound what a codec keeps between two
+//! calls.
 //!
 //! # What it does not do
-//! It decides nothing: which names exist, what an error is called on which wire, when a connection is closed. That
-//! is `floe-server`'s.
+//! It decides nothing. `floe-server` decides which names exist, what an error is called on which wire, and when a
+//! connection is closed.
 #![forbid(unsafe_code)]
 
 #[cfg(any(feature = "memcached", feature = "mysql", feature = "resp", feature = "thrift"))]

@@ -1,14 +1,14 @@
-//! The memcached protocol, server side, as far as a server of IDs needs it: reading, and refusing to be written to.
+//! The memcached protocol, server side, as far as a server of IDs needs it: it reads, and refuses all writes.
 //!
-//! It has two forms, [`text`] and [`binary`]. A connection speaks one of them from its first byte on: 0x80 begins a
-//! binary request and can not begin a line of text.
+//! It has two forms, [`text`] and [`binary`]. A connection's first byte decides its form: 0x80 begins a binary request
+//! and cannot begin a line of text.
 
 use crate::protocol::{Begins, Protocol, first_word};
 
 pub mod binary;
 pub mod text;
 
-/// Bytes at most of a key, in both forms.
+/// The most bytes in a key, in both forms.
 pub const KEY_BYTES: usize = 250;
 
 /// memcached's protocol, in both forms.
@@ -18,8 +18,8 @@ pub const PROTOCOL: Protocol =
 /// The first byte of a request of the binary form.
 pub const MAGIC: u8 = 0x80;
 
-/// Words that begin a request of lines. Redis' protocol has some of them as well (`GET`, `INCR`), but its clients send them
-/// as arrays; only a person at a terminal types them there, and is understood on the port of its own.
+/// Words that begin a request in the text form. Redis has some of them too (`GET`, `INCR`), but Redis clients send them
+/// in arrays. Only a person at a terminal types them as a line; the protocol's own port understands that person.
 const WORDS: [&str; 26] = [
     "get",
     "gets",
@@ -51,8 +51,8 @@ const WORDS: [&str; 26] = [
 
 fn begins(bytes: &[u8]) -> Begins {
     match bytes {
-        // The magic, then an opcode; or Thrift's version, then the message's type and its name's length. The opcode 1 (set)
-        // comes with eight bytes of extras, where a name's length has its highest byte.
+        // The magic byte, then an opcode; or Thrift's version, then the message type and the name's length. Opcode 1
+        // (set) has eight bytes of extras, where a name's length has its highest byte.
         [MAGIC, 1, 0, _, 0, ..] => Begins::No,
         [MAGIC] | [MAGIC, 1] | [MAGIC, 1, 0] | [MAGIC, 1, 0, _] => Begins::Unsure,
         [MAGIC, ..] => Begins::Yes,

@@ -1,17 +1,17 @@
 //! MySQL's protocol, the server's side, as far as a server of tickets needs it.
 //!
-//! A connection goes so: the server sends a [`Greeting`]; the client's first packet is read by [`Opening::read`], which
-//! may ask for TLS first; a [`Plugin`] that is not the server's is exchanged by [`Replies::switch`]; the proof is
-//! checked by [`native_password`] or [`caching_sha2`]; then each packet is a [`Command`], and SQL in it is read by
-//! [`sql::statements`]. [`Replies`] writes the answers of one command.
+//! A connection runs like this. The server sends a [`Greeting`]. [`Opening::read`] reads the client's first packet,
+//! which may ask for TLS first. If its [`Plugin`] is not the server's, [`Replies::switch`] asks for another.
+//! [`native_password`] or [`caching_sha2`] checks the proof. Then each packet is a [`Command`], whose SQL
+//! [`sql::statements`] reads. [`Replies`] writes a command's answers.
 //!
 //! # What it does not do
-//! Packets of 16 MiB and more, which come in pieces; compression; `LOCAL INFILE`; cursors; query attributes; session
-//! tracking; a password in full, which caching_sha2_password asks for where the server does not know the proof: floe
-//! stores what the proof is checked against.
+//! Packets of 16 MiB and more, which arrive in pieces; compression; `LOCAL INFILE`; cursors; query attributes; session
+//! tracking. Nor a password in plain text, which caching_sha2_password asks for if the server cannot check a proof:
+//! floe stores the hash that checks it.
 //!
 //! Source: MySQL source code documentation, "Client/Server Protocol"
-//! (<https://dev.mysql.com/doc/dev/mysql-server/latest/PAGE_PROTOCOL.html>), whose names stand at each item.
+//! (<https://dev.mysql.com/doc/dev/mysql-server/latest/PAGE_PROTOCOL.html>). Each item names its page there.
 //!
 //! # Example
 //! ```
@@ -45,30 +45,30 @@ mod login;
 mod reply;
 pub mod sql;
 
-/// MySQL's protocol, in which the server speaks first.
+/// MySQL's protocol. The server speaks first.
 pub const PROTOCOL: Protocol =
     Protocol { word: "mysql", name: "MySQL", port: 7606, server_begins: true, begins: |_| Begins::No };
 
 /// A packet without its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Its number in the exchange: 0 where a client begins one. The answer goes on from it.
+    /// Its number in the exchange, 0 in the first packet. The answer continues the count.
     pub sequence: u8,
-    /// What it carries.
+    /// Its content.
     pub payload: &'a [u8],
 }
 
-/// The packet at the front of `bytes` and its length with the header, or `None` where it has not come wholly. A payload
-/// has at most `limit` bytes, and less than 16 MiB - 1 in any case.
+/// The packet at the front of `bytes` and its length with the header; `None` until it has arrived completely. A payload
+/// has at most `limit` bytes, and always less than 16 MiB - 1.
 ///
 /// Source: "MySQL Packets".
 ///
 /// # Errors
-/// [`Error::TooLong`], as soon as the length is there.
+/// [`Error::TooLong`], as soon as the length has arrived.
 pub fn packet(bytes: &[u8], limit: usize) -> Result<Option<(Packet<'_>, usize)>, Error> {
     let mut cursor = Cursor::new(bytes);
     let Some([low, middle, high, sequence]) = cursor.array() else {
-        // The length comes before the number: three bytes are enough to refuse it.
+        // The length comes before the number, so three bytes are enough to refuse the packet.
         return match bytes {
             [low, middle, high, ..] => payload_length([*low, *middle, *high], limit).map(|_| None),
             _ => Ok(None),
@@ -84,22 +84,22 @@ fn payload_length([low, middle, high]: [u8; 3], limit: usize) -> Result<usize, E
     usize::try_from(length).ok().filter(|length| *length <= limit).ok_or(Error::TooLong(limit))
 }
 
-/// The length that says that more of the payload follows in another packet.
+/// This length says that the payload continues in another packet.
 const LONGEST: usize = 0xff_ffff;
 
-/// Why a connection can not go on. [`Replies::error`] answers with [`code`](Error::code) and [`state`](Error::state),
-/// and then the connection is closed.
+/// Why a connection cannot continue. Answer with [`Replies::error`], with [`code`](Error::code) and
+/// [`state`](Error::state), then close the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// A packet is longer than the limit, given here in bytes.
     TooLong(usize),
-    /// A packet has another number than the one that is due: client and server are not at the same place.
+    /// A packet has the wrong number, so client and server are out of step.
     OutOfOrder,
-    /// The first packet of a client is not a response to the greeting.
+    /// The client's first packet is not a response to the greeting.
     Handshake,
-    /// The client does not speak the protocol of MySQL 4.1 and later.
+    /// The client does not speak the protocol of MySQL 4.1 or later.
     TooOld,
-    /// The client is going to compress what it sends, though the greeting did not offer that.
+    /// The client will compress its packets, though the greeting did not offer that.
     Compression,
 }
 
@@ -143,15 +143,15 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What one side of a connection can do, or both.
+/// The abilities of one side of a connection, or of both.
 ///
 /// Source: "Capabilities Flags".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities(u32);
 
 impl Capabilities {
-    /// What floe can do, save TLS. `LONG_PASSWORD` also says to MariaDB's clients that the server has none of the
-    /// abilities that MariaDB alone has.
+    /// All that floe can do, except TLS. `LONG_PASSWORD` also tells MariaDB's clients that the server has none of
+    /// MariaDB's own abilities.
     pub const OFFERED: Self = Self(
         0x0000_0001 // LONG_PASSWORD
             | 0x0000_0002 // FOUND_ROWS
@@ -170,11 +170,11 @@ impl Capabilities {
             | Self::LONG_PROOF.0
             | Self::DEPRECATE_EOF.0,
     );
-    /// A database is named at login.
+    /// The login names a database.
     pub const CONNECT_WITH_DB: Self = Self(0x0000_0008);
     /// The protocol of MySQL 4.1 and later.
     pub const PROTOCOL_41: Self = Self(0x0000_0200);
-    /// What is sent after the login is compressed, by zlib or (`ZSTD`) by Zstandard.
+    /// Packets after the login are compressed, by zlib or (`ZSTD`) by Zstandard.
     pub const COMPRESS: Self = Self(0x0000_0020);
     /// See [`COMPRESS`](Self::COMPRESS).
     pub const ZSTD: Self = Self(0x0400_0000);
@@ -188,7 +188,7 @@ impl Capabilities {
     pub const PLUGIN_AUTH: Self = Self(0x0008_0000);
     /// A proof's length is length-encoded (`PLUGIN_AUTH_LENENC_CLIENT_DATA`).
     pub const LONG_PROOF: Self = Self(0x0020_0000);
-    /// Rows end with an OK packet, and columns with none.
+    /// Rows end with an OK packet, columns with no packet.
     pub const DEPRECATE_EOF: Self = Self(0x0100_0000);
 
     /// Whether all of `other` is there.
@@ -197,13 +197,13 @@ impl Capabilities {
         self.0 & other.0 == other.0
     }
 
-    /// These and those.
+    /// Both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// These, but not those.
+    /// This set without the other.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -235,7 +235,7 @@ fn lengthy<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {
     cursor.take(length)
 }
 
-/// Reads up to the next zero, and over it.
+/// Reads up to the next zero byte, and skips it.
 fn until_zero<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {
     let length = cursor.rest().iter().position(|byte| *byte == 0)?;
     let text = cursor.take(length);

@@ -1,4 +1,4 @@
-//! Text in a reply that a line end ends: an error may quote what a client sent, which must not begin another reply.
+//! Text in a reply that a line end ends. An error may quote a client's bytes, which must not begin another reply.
 
 /// Appends the text with each line end written as a space, as Redis writes its errors.
 pub(crate) fn extend(output: &mut Vec<u8>, text: &str) {

@@ -1,6 +1,6 @@
-//! What is told of a protocol as a whole: its words, and how a connection of it begins.
+//! A protocol as a whole: its words, and how a connection of it begins.
 
-/// A protocol, as settings, metrics and listeners tell it from others.
+/// A protocol, as settings, metrics and listeners know it.
 ///
 /// ```
 /// use floe_wire::{Begins, http::PROTOCOL};
@@ -12,31 +12,31 @@
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Protocol {
-    /// The word for it in settings and metrics: lower case, and one of its kind.
+    /// The word for it in settings and metrics: lower case and unique.
     pub word: &'static str,
-    /// What people call it.
+    /// Its name for people.
     pub name: &'static str,
-    /// The port that its own servers listen on by habit, for examples.
+    /// The port that its own servers usually listen on, for examples.
     pub port: u16,
-    /// Whether the server speaks first. Nothing tells such a client but its port, so it is listened for on `port` where
-    /// nothing else is said.
+    /// Whether the server speaks first. Only its port identifies such a client, so the server listens for it on `port`
+    /// unless a setting says otherwise.
     pub server_begins: bool,
-    /// How the first bytes of a connection look, of which there may be more: 16 have to be enough.
+    /// How a connection's first bytes look. More may follow, but [`FIRST_BYTES`] have to be enough.
     pub begins: fn(&[u8]) -> Begins,
 }
 
-/// Whether a connection is one of a protocol.
+/// Whether a connection speaks a protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Begins {
     /// It is.
     Yes,
     /// It is not.
     No,
-    /// Too little has come.
+    /// Too few bytes have arrived.
     Unsure,
 }
 
-/// How many bytes tell a protocol at most.
+/// The most bytes that are needed to recognise a protocol.
 pub const FIRST_BYTES: usize = 24;
 
 impl PartialEq for Protocol {
@@ -47,7 +47,7 @@ impl PartialEq for Protocol {
 
 impl Eq for Protocol {}
 
-/// The word at the front of a line and what follows it: `Err` tells what is known where it has not come whole.
+/// The word at the front of a line and the bytes after it. `Err` says what is known if the word has not arrived completely.
 pub(crate) fn first_word(bytes: &[u8]) -> Result<(&[u8], &[u8]), Begins> {
     match bytes {
         [] => return Err(Begins::Unsure),

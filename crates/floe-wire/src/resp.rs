@@ -1,15 +1,15 @@
 //! The Redis protocol, server side: commands in, replies in version 2 or 3 out.
 //!
-//! A client sends either an array of bulk strings (`*2\r\n$4\r\nINCR\r\n$6\r\norders\r\n`) or one line for people
-//! (`INCR orders\r\n`, quoted as in redis-cli), and any number of them without waiting. Both versions of the protocol
-//! send commands alike; the version, which the client chooses with `HELLO`, changes replies only.
+//! A client sends an array of bulk strings (`*2\r\n$4\r\nINCR\r\n$6\r\norders\r\n`), or one line as people type it
+//! (`INCR orders\r\n`, quoted as in redis-cli). It may send any number of them without waiting. Commands are the same
+//! in both versions of the protocol. The client chooses the version with `HELLO`; it changes only the replies.
 //!
 //! Source: the [protocol's specification](https://redis.io/docs/latest/develop/reference/protocol-spec/); for lines,
-//! the rules of Redis' own `sdssplitargs`; for what Redis says of broken input, its `processMultibulkBuffer`.
+//! the rules of Redis' own `sdssplitargs`; for errors in broken input, its `processMultibulkBuffer`.
 //!
 //! # What it does not do
-//! It knows no commands: how many arguments `INCR` takes, and that a web page's `POST` is not to be answered, is the
-//! server's. It reads no replies, and writes no pushes.
+//! It knows no commands. The server knows how many arguments `INCR` takes, and that a web page's `POST` gets no answer.
+//! It reads no replies, and writes no pushes.
 //!
 //! ```
 //! use floe_wire::resp::{Decoder, Encoder, Limits, Version};
@@ -45,7 +45,7 @@ pub use encode::{Encoder, Version};
 pub const PROTOCOL: Protocol =
     Protocol { word: "resp", name: "Redis", port: 6379, server_begins: false, begins };
 
-/// Arrays; empty lines, which Redis passes over; and words that somebody types, of which some are other protocols' too.
+/// Arrays; empty lines, which Redis skips; and words that a person types, some of which other protocols have too.
 fn begins(bytes: &[u8]) -> Begins {
     match bytes {
         [] => Begins::Unsure,

@@ -1,14 +1,14 @@
-//! Thrift's binary protocol, the server's side, as far as a service of plain calls needs it: Twitter Snowflake's.
+//! Thrift's binary protocol, server side, as far as a service of plain calls needs it: Twitter Snowflake's.
 //!
-//! A client may frame its messages (a length before each) or not, and may begin them strictly (version and type first)
-//! or not (the name first). [`Decoder`] tells the four apart by the first five bytes, for each message anew; what it
-//! tells goes into a [`Header`], and the reply is written in the same way, with the same name and sequence id.
+//! A client may frame its messages (a length before each) or not. It may write them strictly (version and type first)
+//! or not (the name first). [`Decoder`] recognises the four forms by each message's first five bytes. It puts the form
+//! into a [`Header`], and the reply has the same form, name and sequence id.
 //!
 //! | first word | fifth byte | the message is |
 //! |---|---|---|
 //! | top bit set | any | unframed, strict |
 //! | a length | a letter or `_` | unframed, not strict: the length is the name's |
-//! | a length | anything else | framed; strict where the fifth byte has its top bit set |
+//!  a length | anything else | framed; strict if the fifth byte has its top bit set |
 //!
 //! A name's length has a zero in its first byte, so no frame begins with a letter.
 //!
@@ -45,22 +45,22 @@ pub const PROTOCOL: Protocol =
 
 fn begins(bytes: &[u8]) -> Begins {
     match bytes {
-        // A frame's length or, unframed and not strict, a method name's; or the version, the type and the name's length.
+        // A frame's length, or the name's length if unframed and not strict; or the version, the type and the name's length.
         [0, ..] | [0x80, 1, 0, _, 0, ..] => Begins::Yes,
         [] | [0x80] | [0x80, 1] | [0x80, 1, 0] | [0x80, 1, 0, _] => Begins::Unsure,
         _ => Begins::No,
     }
 }
 
-/// What a message may be at most. A message beyond it is refused as soon as the length that says so has come.
+/// Limits on a message. A message beyond one is refused as soon as the length that says so has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a message, header included, without the frame's own length. 16 KiB unless told.
+    /// Bytes of a message with its header, without the frame's own length. Default: 16 KiB.
     pub message: usize,
-    /// Bytes of a method's name. 128 unless told.
+    /// Bytes of a method's name. Default: 128.
     pub name: usize,
-    /// Structs, lists, sets and maps inside each other, the arguments' struct counted. Those that hold nothing, or
-    /// nothing but numbers, are passed over at once and not counted. 32 unless told.
+    /// Nested structs, lists, sets and maps, including the arguments' struct. Empty ones, and those that hold only
+    /// numbers, are skipped at once and not counted. Default: 32.
     pub depth: usize,
 }
 
@@ -70,29 +70,29 @@ impl Default for Limits {
     }
 }
 
-/// What a message wants.
+/// The type of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A call, which is answered once.
+    /// A call, which gets one answer.
     Call,
-    /// A call that is not answered, not even by an error.
+    /// A call that gets no answer, not even an error.
     Oneway,
-    /// A type of message that no client sends a server: answer [`Exception::InvalidMessageType`].
+    /// A type that no client sends to a server: answer [`Exception::InvalidMessageType`].
     Other(u8),
 }
 
-/// How a message began, which is how its answer begins.
+/// How a message began. Its answer begins the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header<'a> {
     /// Whether a length stands before each message.
     pub framed: bool,
     /// Whether version and type stand before the name.
     pub strict: bool,
-    /// What the message wants.
+    /// The message's type.
     pub kind: Kind,
-    /// The method's name: any bytes, at most [`Limits::name`]. Empty where an [`Error`] came before it.
+    /// The method's name: any bytes, at most [`Limits::name`]. Empty if an [`Error`] came before it.
     pub name: &'a [u8],
-    /// What the client numbers its calls with: any integer. Zero where an [`Error`] came before it.
+    /// The client's number for its call: any integer. Zero if an [`Error`] came before it.
     pub sequence: i32,
 }
 
@@ -101,11 +101,11 @@ pub struct Header<'a> {
 pub struct Request<'a> {
     /// How it began.
     pub header: Header<'a>,
-    /// The method's arguments; or what is wrong with them, inside a frame that says where the next message begins.
+    /// The method's arguments; or what is wrong with them, if a frame says where the next message begins.
     pub arguments: Result<Arguments<'a>, Fault>,
 }
 
-/// The struct of a method's arguments, known to be a whole one.
+/// A method's arguments: a struct that is known to be complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arguments<'a> {
     bytes: &'a [u8],
@@ -113,8 +113,8 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// The string that is field `id`. A field of that number and another type is passed over, and of several the last
-    /// one counts, both as in the code that Thrift generates.
+    /// The string in field `id`. As in Thrift's generated code, a field with that number and another type is skipped,
+    /// and the last of several counts.
     #[must_use]
     pub fn string(&self, id: i16) -> Option<&'a [u8]> {
         let mut found = None;
@@ -130,24 +130,24 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// What is wrong with a message. Its text is meant for the client.
+/// The fault of a message. Its text is for the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The message is longer than [`Limits::message`], given here.
     TooLong(usize),
     /// The method's name is longer than [`Limits::name`], given here.
     NameTooLong(usize),
-    /// More is nested than [`Limits::depth`], given here.
+    /// The nesting is deeper than [`Limits::depth`], given here.
     TooDeep(usize),
     /// A length or a count is negative.
     Negative,
     /// A value goes past the end of its frame.
     Short,
-    /// Bytes of the frame are left over behind the message.
+    /// Bytes remain in the frame after the message.
     Trailing,
     /// A version other than 1.
     Version,
-    /// A value of a type that Thrift does not have.
+    /// A value has a type that Thrift does not have.
     Type(u8),
 }
 
@@ -168,13 +168,13 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Why nothing more can be read: where the next message begins is not known. [`exception`] answers it with
-/// [`Exception::Protocol`], and then the connection is closed.
+/// Why the stream cannot continue: nobody knows where the next message begins. Answer with [`exception`] and
+/// [`Exception::Protocol`], then close the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error<'a> {
     /// What is wrong.
     pub fault: Fault,
-    /// How the message began, as far as that was read.
+    /// How the message began, as far as it was read.
     pub header: Header<'a>,
 }
 
@@ -186,10 +186,10 @@ impl fmt::Display for Error<'_> {
 
 impl std::error::Error for Error<'_> {}
 
-/// What follows the header, and the message's length.
+/// The arguments after the header, and the message's length.
 type Whole<'a> = (Result<Arguments<'a>, Fault>, usize);
 
-/// Reads the messages of one connection. Between two calls it keeps how far it came in an unframed message.
+/// Reads the messages of one connection. Between two calls it keeps its position in an unframed message.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     limits: Limits,
@@ -198,17 +198,17 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder of a connection on which nothing was read yet.
+    /// A decoder for a new connection.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { limits, skip: Skip::default(), resumes: false }
     }
 
-    /// The message at the front of `bytes` and its length, or `None` where it has not come wholly. After `None`, the
-    /// next call gets the same bytes and those that have come since; what was read of them is not read again.
+    /// The message at the front of `bytes` and its length; `None` until it has arrived completely. After `None`, the
+    /// next call gets the same bytes and the new ones. Bytes that were read are not read again.
     ///
     /// # Errors
-    /// Where the message goes beyond a limit, or nobody can tell where the next one begins.
+    /// The message exceeds a limit, or the start of the next one cannot be found.
     pub fn decode<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<(Request<'a>, usize)>, Error<'a>> {
         let mut header = Header { framed: false, strict: true, kind: Kind::Call, name: b"", sequence: 0 };
         let decoded = self.message(bytes, &mut header);
@@ -259,7 +259,7 @@ impl Decoder {
         }))
     }
 
-    /// A frame, once it is there: of one that has not come wholly, nothing is looked at.
+    /// A frame, once it is complete. Nothing of an incomplete one is examined.
     fn frame<'a>(
         &mut self,
         cursor: &mut Cursor<'a>,
@@ -285,7 +285,7 @@ impl Decoder {
     }
 }
 
-/// Reads what stands before the arguments; `false` where it has not come wholly.
+/// Reads the part before the arguments; `false` if it has not arrived completely.
 fn head<'a>(cursor: &mut Cursor<'a>, header: &mut Header<'a>, limit: usize) -> Result<bool, Fault> {
     let Some(word) = cursor.array::<4>() else { return Ok(false) };
     let mut kind = None;
@@ -317,7 +317,7 @@ fn head<'a>(cursor: &mut Cursor<'a>, header: &mut Header<'a>, limit: usize) -> R
     Ok(true)
 }
 
-/// Whether Twitter's server takes this for a user agent: `[a-zA-Z][a-zA-Z\-0-9]*`, in full.
+/// Whether Twitter's server accepts this user agent: `[a-zA-Z][a-zA-Z\-0-9]*`, the whole text.
 ///
 /// Source: Twitter Snowflake 2010, `IdWorker.scala`, `AgentParser`.
 ///
@@ -337,7 +337,7 @@ pub fn is_useragent(text: &[u8]) -> bool {
     }
 }
 
-/// What a TApplicationException says by its number.
+/// The number of a TApplicationException.
 ///
 /// Source: Apache Thrift, `doc/specs/thrift-rpc.md`, "Response struct".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -345,19 +345,19 @@ pub fn is_useragent(text: &[u8]) -> bool {
 pub enum Exception {
     /// The service has no such method.
     UnknownMethod = 1,
-    /// The message is no call.
+    /// The message is not a call.
     InvalidMessageType = 2,
     /// The reply would belong to another method.
     WrongMethodName = 3,
     /// There is no result.
     MissingResult = 5,
-    /// The server could not do what it was asked.
+    /// The server failed to do the call.
     Internal = 6,
-    /// The message's bytes are not what the protocol wants.
+    /// The message's bytes break the protocol.
     Protocol = 7,
 }
 
-/// Answers a call with an integer; writes nothing where the call was oneway.
+/// Answers a call with an integer. Writes nothing if the call was oneway.
 pub fn reply_i64(out: &mut Vec<u8>, header: &Header<'_>, value: i64) {
     // Field 0, an i64; its value; the end of the struct.
     if begin(out, header, REPLY, 3 + 8 + 1) {
@@ -367,8 +367,8 @@ pub fn reply_i64(out: &mut Vec<u8>, header: &Header<'_>, value: i64) {
     }
 }
 
-/// Answers a call with a TApplicationException; writes nothing where the call was oneway. Of a message longer than
-/// 4 KiB the beginning is sent; an empty one is left out.
+/// Answers a call with a TApplicationException. Writes nothing if the call was oneway. At most the first 4 KiB of the
+/// message are sent; an empty message is left out.
 pub fn exception(out: &mut Vec<u8>, header: &Header<'_>, exception: Exception, message: &str) {
     let end = (0..=message.len().min(4 << 10)).rev().find(|at| message.is_char_boundary(*at));
     let shown = end.and_then(|end| message.get(..end)).unwrap_or_default();
@@ -391,7 +391,7 @@ const REPLY: u8 = 2;
 const EXCEPTION: u8 = 3;
 const ONEWAY: u8 = 4;
 
-/// Writes what stands before a body of that length, unless nobody waits for it.
+/// Writes the part before a body of that length, unless the call was oneway.
 fn begin(out: &mut Vec<u8>, header: &Header<'_>, kind: u8, body: usize) -> bool {
     if header.kind == Kind::Oneway {
         return false;
@@ -413,7 +413,7 @@ fn begin(out: &mut Vec<u8>, header: &Header<'_>, kind: u8, body: usize) -> bool 
     true
 }
 
-/// A length is at most that of a decoded name and a message cut above.
+/// The length is at most that of a decoded name, or of a message cut above.
 fn push_length(out: &mut Vec<u8>, length: usize) {
     out.extend_from_slice(&i32::try_from(length).unwrap_or(i32::MAX).to_be_bytes());
 }

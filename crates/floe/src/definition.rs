@@ -162,6 +162,14 @@ impl Definition {
     }
 
     /// Returns the kind's word. For a registered kind, it is the type name under which the kind was registered.
+    ///
+    /// ```
+    /// use floe::{Definition, Properties, Registered};
+    /// let own = Definition::Registered(Registered::new("tagged", Properties::new())?);
+    /// assert_eq!((own.kind_name(), own.kind().as_str()), ("tagged", "registered"));
+    /// assert_eq!(Definition::SEGMENT.kind_name(), "segment");
+    /// # Ok::<(), floe::DefinitionError>(())
+    /// ```
     pub fn kind_name(&self) -> &str {
         match self.unformed() {
             Self::Registered(registered) => registered.type_name(),

@@ -138,6 +138,17 @@ impl Handle {
     }
 
     /// Returns the handle that mints the numbers behind a form. Without a form, that is this handle itself.
+    ///
+    /// ```
+    /// use floe::{Definition, Floe, Name, Segment, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let short = Definition::SEGMENT.in_form("base36 width=13".parse()?)?;
+    /// let tickets = floe.define(&Name::new("tickets")?, &short, &Default::default())?;
+    /// assert!(tickets.get::<Segment>().is_none()); // its IDs are texts
+    /// let numbers: &Segment = tickets.numbers().get().ok_or("it is a segment")?;
+    /// assert_eq!(numbers.mint()?.get(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn numbers(&self) -> &Self {
         self.get().and_then(TextMinter::numbers).unwrap_or(self)
     }

@@ -303,6 +303,21 @@ pub trait Ledger: Send + Sync {
     /// answer is `Missing`. Otherwise the next node to take the slot could get time in which its last holder still
     /// mints.
     ///
+    /// ```
+    /// use floe::ledger::{Key, Ledger, MAX_MARK, Memory, Reply, Reserve, Token};
+    /// let ledger = Memory::default();
+    /// let (key, token) = (Key::slot(10, 7), Token::random()?);
+    /// let first = Reserve { key, floor: 100, count: 50, max_mark: MAX_MARK, token, create: true, note: None };
+    /// let got = Reply::Got { start: 100, end: 150, previous_mark: 0 };
+    /// assert_eq!(ledger.reserve(&first)?, got);
+    /// assert_eq!(ledger.reserve(&first)?, got); // a retry: the same token, the same range
+    /// let next = Reserve { token: Token::random()?, ..first };
+    /// assert_eq!(ledger.reserve(&next)?, Reply::Got { start: 150, end: 200, previous_mark: 150 });
+    /// let late = Reserve { token: Token::random()?, max_mark: 150, ..next };
+    /// assert_eq!(ledger.reserve(&late)?, Reply::Refused { mark: 200, note: None });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Any [`LedgerError`]; after `Unavailable` the caller may retry with the same token.
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError>;
@@ -314,6 +329,19 @@ pub trait Ledger: Send + Sync {
     /// stable storage for each call. It must not move the mark past the last position that the caller may have. After a
     /// crash it goes on at the mark. Ranges that `reserve` hands out on the same key are disjoint from these, in no
     /// particular order.
+    ///
+    /// ```
+    /// use floe::Name;
+    /// use floe::ledger::{Key, Ledger, MAX_MARK, Memory, Reply, Reserve, Token};
+    /// let (ledger, visits) = (Memory::default(), Name::new("visits")?);
+    /// ledger.bind(&visits, "counter", true)?;
+    /// let (key, token) = (Key::name(&visits), Token::random()?);
+    /// let three = Reserve { key, floor: 0, count: 3, max_mark: MAX_MARK, token, create: false, note: None };
+    /// assert_eq!(ledger.count(&three)?, Reply::Got { start: 0, end: 3, previous_mark: 0 });
+    /// let again = Reserve { token: Token::random()?, ..three }; // never the same token twice
+    /// assert_eq!(ledger.count(&again)?, Reply::Got { start: 3, end: 6, previous_mark: 3 });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Those of `reserve`; after `Unavailable` the caller retries with a fresh token.
@@ -333,6 +361,17 @@ pub trait Ledger: Send + Sync {
     /// becomes `from`, the token is cleared, and the answer is true. Otherwise nothing is written, and the answer is
     /// false. The note stays.
     ///
+    /// ```
+    /// use floe::ledger::{Key, Ledger, MAX_MARK, Memory, Reserve, Token};
+    /// let (ledger, key, token) = (Memory::default(), Key::slot(10, 7), Token::random()?);
+    /// let request = Reserve { key, floor: 0, count: 50, max_mark: MAX_MARK, token, create: true, note: None };
+    /// ledger.reserve(&request)?;
+    /// assert!(!ledger.give_back(&request.key, Token::random()?, 20)?); // another reservation's token
+    /// assert!(ledger.give_back(&request.key, token, 20)?); // 20 to 49 were not used
+    /// assert!(!ledger.give_back(&request.key, token, 10)?); // only once
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Unavailable` or `Unfit`. A caller that does not know the outcome may retry: if the first call took effect, the
     /// token is gone.
@@ -344,11 +383,33 @@ pub trait Ledger: Send + Sync {
     /// keeps its mark: see [`begin`]. A name that is bound already gets no record, so that a deleted record stays
     /// missing.
     ///
+    /// ```
+    /// use floe::Name;
+    /// use floe::ledger::{Ledger, Memory};
+    /// let ledger = Memory::default();
+    /// let (orders, tickets) = (Name::new("orders")?, Name::new("tickets")?);
+    /// assert_eq!(ledger.bind(&orders, "counter", true)?, "counter");
+    /// assert_eq!(ledger.bind(&orders, "segment first=1 step=1", true)?, "counter"); // the first one stays
+    /// ledger.bind(&tickets, "ulid", false)?; // a kind without a mark
+    /// assert_eq!(ledger.list("n/", "", 10)?.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Unavailable` or `Unfit`.
     fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError>;
 
     /// Returns the definition to which a name is bound; `None` if it is not bound.
+    ///
+    /// ```
+    /// use floe::Name;
+    /// use floe::ledger::{Ledger, Memory};
+    /// let (ledger, orders) = (Memory::default(), Name::new("orders")?);
+    /// assert_eq!(ledger.definition(&orders)?, None);
+    /// ledger.bind(&orders, "counter", true)?;
+    /// assert_eq!(ledger.definition(&orders)?.as_deref(), Some("counter"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.
@@ -357,12 +418,37 @@ pub trait Ledger: Send + Sync {
     /// Lists up to `limit` bound names after `after` in byte order, each with its definition. It returns fewer only if
     /// there are no more.
     ///
+    /// ```
+    /// use floe::Name;
+    /// use floe::ledger::{Ledger, Memory};
+    /// let ledger = Memory::default();
+    /// for name in ["a", "b", "c"] {
+    ///     ledger.bind(&Name::new(name)?, "counter", true)?;
+    /// }
+    /// let first = ledger.names("", 2)?;
+    /// assert_eq!(first.last().map(|(name, _)| name.as_str()), Some("b"));
+    /// assert_eq!(ledger.names("b", 2)?, [("c".to_owned(), "counter".to_owned())]); // fewer than 2: the last page
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// `Unavailable` or `Unfit`.
     fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError>;
 
     /// Moves a mark up to at least `at_least`, never down, clears the record's token if it moved, and returns the
     /// mark before. The note stays.
+    ///
+    /// ```
+    /// use floe::Name;
+    /// use floe::ledger::{Key, Ledger, LedgerError, Memory};
+    /// let (ledger, orders) = (Memory::default(), Name::new("orders")?);
+    /// assert!(matches!(ledger.raise(&Key::name(&orders), 500), Err(LedgerError::Missing(_))));
+    /// ledger.bind(&orders, "counter", true)?;
+    /// assert_eq!(ledger.raise(&Key::name(&orders), 500)?, 0); // the mark before
+    /// assert_eq!(ledger.raise(&Key::name(&orders), 200)?, 500); // never down
+    /// assert_eq!(ledger.list("n/orders", "", 1)?[0].mark, 500);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Missing` if there is no such record, which is not made; `Overflow` above [`MAX_MARK`]; `Unavailable` or
@@ -371,6 +457,20 @@ pub trait Ledger: Send + Sync {
 
     /// Lists up to `limit` records whose key starts with `prefix`, after the key `after`, in byte order. It returns
     /// fewer only if there are no more.
+    ///
+    /// ```
+    /// use floe::ledger::{Key, Ledger, Memory};
+    /// use floe::{Floe, Layout};
+    /// let ledger = Memory::default();
+    /// let floe = Floe::open(ledger.clone())?;
+    /// (floe.counter("orders")?, floe.counter("tickets")?);
+    /// floe.snowflake("users", Layout::TWITTER)?.mint()?;
+    /// let keys = |prefix, after| ledger.list(prefix, after, 10).map(|found| found.into_iter().map(|record| record.key));
+    /// assert!(keys(Key::NAMES, "")?.eq(["n/orders", "n/tickets"]));
+    /// assert!(keys(Key::NAMES, "n/orders")?.eq(["n/tickets"]));
+    /// assert_eq!(keys(Key::SLOTS, "")?.count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.
@@ -395,6 +495,14 @@ pub trait Ledger: Send + Sync {
     }
 
     /// Returns the random id that this realm got when it was made, for logs and to tell realms apart.
+    ///
+    /// ```
+    /// use floe::ledger::{Ledger, Memory};
+    /// let ledger = Memory::default();
+    /// assert_eq!(ledger.clone().realm_id()?, ledger.realm_id()?); // another connection to the same store
+    /// assert_ne!(Memory::default().realm_id()?, ledger.realm_id()?);
+    /// # Ok::<(), floe::LedgerError>(())
+    /// ```
     ///
     /// # Errors
     /// `Unavailable` or `Unfit`.

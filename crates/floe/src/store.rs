@@ -106,7 +106,15 @@ pub use stored::Stored;
 /// }
 ///
 /// let store = Map::default();
+/// // A write needs that there is no record, or that it still has the version that was read.
+/// let Put::Done(first) = store.put("note", "one", None)? else { panic!("the map is empty") };
+/// assert_eq!(store.put("note", "two", None)?, Put::Conflict);
+/// assert!(matches!(store.put("note", "two", Some(&first))?, Put::Done(_)));
+/// assert_eq!(store.put("note", "three", Some(&first))?, Put::Conflict);
+///
+/// assert_eq!(Place::find(&store, "default")?, None);
 /// let place = Place::make(&store, "default")?;
+/// assert_eq!(Place::find(&store, "default")?, Some(place.clone()));
 /// let ids = Floe::open(Stored::new(store, place))?;
 /// assert_eq!(ids.counter("tickets")?.mint()?.get(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -119,7 +127,7 @@ pub trait Store: Send + Sync {
     fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError>;
 
     /// Writes `text` under `key` if the version there is still `expected`. With `None`, it writes only if there is no
-    /// record.
+    /// record. [`Store`] has an example.
     ///
     /// # Errors
     /// As [`Store`] says.

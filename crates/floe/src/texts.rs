@@ -41,6 +41,19 @@ impl Texts {
     }
 
     /// Attaches a value that is dropped together with the texts, such as their share of a limit on memory.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use floe::{Floe, Name, TextMinter, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let users = floe.define(&Name::new("users")?, &"ulid".parse()?, &Default::default())?;
+    /// let share = Arc::new(());
+    /// let texts = users.get::<TextMinter>().ok_or("its IDs are texts")?.mint_many(10)?.with_guard(share.clone());
+    /// assert_eq!(Arc::strong_count(&share), 2);
+    /// drop(texts);
+    /// assert_eq!(Arc::strong_count(&share), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_guard(self, guard: impl Any + Send + Sync) -> Self {
         Self { guard: Some(Arc::new(guard)), ..self }

@@ -32,6 +32,12 @@ impl MonoMillis {
     }
 
     /// Returns the instant `millis` milliseconds later, at most the largest one.
+    ///
+    /// ```
+    /// use floe::MonoMillis;
+    /// assert_eq!(MonoMillis::new(100).plus(50), MonoMillis::new(150));
+    /// assert_eq!(MonoMillis::new(u64::MAX).plus(1), MonoMillis::new(u64::MAX));
+    /// ```
     #[must_use]
     pub const fn plus(self, millis: u64) -> Self {
         Self(self.0.saturating_add(millis))

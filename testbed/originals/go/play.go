@@ -23,7 +23,7 @@ var originals = map[string]func(worker int64) (generator, error){
 		}
 		return func() (uint64, error) { return uint64(node.Generate()), nil }, nil
 	},
-	// The registry has version 1 alone. Its rule is version 2's, save where time begins.
+	// The registry has only version 1. It has version 2's rule, except for the start of time.
 	"sonyflake": func(worker int64) (generator, error) {
 		generator, err := sonyflake.New(sonyflake.Settings{
 			StartTime: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC),

@@ -85,10 +85,10 @@ public final class Play {
     private static void play(final String[] arguments) throws Exception {
         System.load(arguments[0]);
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-        // Unlike System.out, this ends the program where nobody listens any more.
+        // Unlike System.out, this ends the program if nobody reads any more.
         Writer out = new BufferedWriter(new FileWriter(FileDescriptor.out), 1 << 16);
         Original original = ORIGINALS.get(arguments[1]);
-        // What a class does when it is first used (it looks for a logger, say) waits for other threads, in real time.
+        // At its first use a class may wait for other threads in real time, for instance to find a logger.
         LogFactory.useNoLogging();
         original.start(0).next();
         new Told(0, 0).worker(0);

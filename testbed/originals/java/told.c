@@ -1,15 +1,15 @@
 // The clock, the sleep and the wait of a JVM, for the one thread that plays a script. JNI's RegisterNatives may bind the
-// native methods of the platform's own classes to other functions: the originals' classes stay as they are.
+// native methods of the platform's own classes to other functions, so the originals' classes stay as they are.
 
 #include <jni.h>
 
-// What the JVM itself binds them to.
+// The functions that the JVM itself binds them to.
 extern jlong JVM_CurrentTimeMillis(JNIEnv *, jclass);
 extern void JVM_Sleep(JNIEnv *, jclass, jlong);
 extern void JVM_MonitorWait(JNIEnv *, jobject, jlong);
 
-// After so many looks at the clock in one call the original waits for it in a loop: the clock goes on then, by a
-// millisecond for each look.
+// After this many looks at the clock in one call, the original waits for it in a loop. Then the clock advances by a
+// millisecond with each look.
 enum { PATIENCE = 4 };
 
 static __thread int plays;
@@ -45,7 +45,7 @@ static void object_wait(JNIEnv *env, jobject object, jlong millis) {
     waits(millis);
 }
 
-// The name, which is another one in a later Java, and what it is bound to. 0 if the class has no such native method.
+// The name, which differs in a later Java, and its function. 0 if the class has no such native method.
 static int bind(JNIEnv *env, const char *class_name, const char *name, const char *later, const char *signature, void *function) {
     jclass class = (*env)->FindClass(env, class_name);
     if (!class) return 0;
@@ -58,7 +58,7 @@ static int bind(JNIEnv *env, const char *class_name, const char *name, const cha
     return 0;
 }
 
-// Begins to tell this thread the time. False where this Java keeps its clocks elsewhere.
+// Begins to set this thread's time. False if this Java keeps its clocks elsewhere.
 JNIEXPORT jboolean JNICALL Java_Play_tell(JNIEnv *env, jclass class) {
     plays = 1;
     return bind(env, "java/lang/System", "currentTimeMillis", NULL, "()J", current_time_millis) &&
@@ -68,7 +68,7 @@ JNIEXPORT jboolean JNICALL Java_Play_tell(JNIEnv *env, jclass class) {
 
 JNIEXPORT void JNICALL Java_Play_set(JNIEnv *env, jclass class, jlong millis) { wall = millis; }
 
-// What was set before, and not used up.
+// The rest of what was set before.
 JNIEXPORT jlong JNICALL Java_Play_during(JNIEnv *env, jclass class, jlong millis) {
     jlong before = during;
     during = millis;

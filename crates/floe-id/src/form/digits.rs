@@ -109,6 +109,13 @@ impl Digits {
     }
 
     /// Writes small letters, in base32, whose letters are capitals by default.
+    ///
+    /// ```
+    /// use floe_id::form::{Digits, Form, Radix};
+    /// assert_eq!(Form::digits(63, Digits::new(Radix::Base32))?.to_text(31_u64)?, "Z");
+    /// assert_eq!(Form::digits(63, Digits::new(Radix::Base32).lower())?.to_text(31_u64)?, "z");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn lower(self) -> Self {
         Self { case: Case::Lower, ..self }
@@ -122,6 +129,13 @@ impl Digits {
     }
 
     /// Writes `digits` digits or more, with zeros on the left. A longer text may sort before a shorter one.
+    ///
+    /// ```
+    /// use floe_id::form::{Digits, Form, Radix};
+    /// let padded = Form::digits(63, Digits::new(Radix::Decimal).pad(4))?;
+    /// assert_eq!((padded.to_text(7_u64)?, padded.to_text(12_345_u64)?), ("0007".into(), "12345".into()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn pad(self, digits: u8) -> Self {
         Self { length: Length::AtLeast(digits), ..self }

@@ -57,6 +57,14 @@ impl Hashids {
     }
 
     /// Writes these symbols: at least 16, each once, printable ASCII.
+    ///
+    /// ```
+    /// use floe_id::form::{Form, Hashids};
+    /// let form = Form::hashids(63, Hashids::new("pepper").alphabet("0123456789abcdef"))?;
+    /// let text = form.to_text(42_u64)?;
+    /// assert!(text.chars().all(|symbol| symbol.is_ascii_hexdigit()) && form.decode(&text)? == 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn alphabet(self, symbols: &str) -> Self {
         Self { alphabet: symbols.to_owned(), ..self }

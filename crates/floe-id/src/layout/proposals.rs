@@ -57,6 +57,11 @@ struct Asked<'a> {
 
 impl Layout {
     /// How long its ticks last, for people, and never more than that: `69.68 years`.
+    ///
+    /// ```
+    /// use floe_id::Layout;
+    /// assert_eq!(Layout::TWITTER.lifetime(), "69.68 years");
+    /// ```
     pub fn lifetime(&self) -> String {
         lifetime(self.time_bits(), self.tick_millis())
     }

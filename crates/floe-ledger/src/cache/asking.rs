@@ -1,14 +1,14 @@
-//! What a cache asks of the ledger behind it. Pure.
+//! The requests of a cache to the ledger behind it. Pure.
 
 use floe::ledger::{Key, Reserve};
 
 use super::store::Short;
 
-/// So many requests' worth of a segment is reserved at once.
+/// One reservation takes this many requests' worth of a segment.
 const REQUESTS: u64 = 4;
 
-/// How much the ledger behind is asked for at once, for requests of this size: a slot's time for as long as the cache is
-/// to last, and never less than two windows, of which one may be in use; a few times a segment's numbers.
+/// How much to request from the ledger behind at once, for requests of this size. For a slot: time for as long as the
+/// cache should last, and at least two windows, because one may be in use. For a segment: a few times the numbers.
 pub(super) fn portion(key: &Key, count: u64, window_ms: u64) -> u64 {
     match is_slot(key) {
         true => window_ms.max(count.saturating_mul(2)),
@@ -16,18 +16,18 @@ pub(super) fn portion(key: &Key, count: u64, window_ms: u64) -> u64 {
     }
 }
 
-/// What to ask for `request`, where what is held is short: first for a portion, then for what is needed.
+/// The requests for a `request` that the held range cannot serve: first for a portion, then for exactly what is needed.
 pub(super) fn for_request(request: &Reserve, short: &Short, window_ms: u64) -> [Reserve; 2] {
     let start = short.from.max(request.floor);
     let end = start.saturating_add(request.count);
-    // What begins in a range that is held ends in one that continues it, if that can be had.
+    // If a range begins in the held one, it ends in the range that continues that one, if the cache can get it.
     let needed = if start <= short.end { end.saturating_sub(short.end) } else { request.count };
     let exact = Reserve {
         key: request.key.clone(),
-        // Never below the last end held, whatever the ledger behind remembers.
+        // Never below the last held end, whatever the ledger behind remembers.
         floor: request.floor.max(short.end),
         count: needed,
-        // Whoever may not see a mark above this sees the end of what is held here in any case.
+        // A caller with a lower limit sees the end of the held range here in any case.
         max_mark: request.max_mark.max(short.end),
         token: short.token.unwrap_or(request.token),
         create: request.create,
@@ -37,15 +37,15 @@ pub(super) fn for_request(request: &Reserve, short: &Short, window_ms: u64) -> [
     let more = if is_slot(&request.key) {
         Reserve { count: count.max(needed), ..exact.clone() }
     } else {
-        // The caller's last number lies below this: so does the portion's.
+        // The caller's last number must lie below this, so the portion's must too.
         let limit = request.max_mark.saturating_add(request.count);
         within(&exact, count, limit).filter(|portion| portion.count > needed).unwrap_or_else(|| exact.clone())
     };
     [more, exact]
 }
 
-/// What to ask for to add to what is held of a key: of a slot, time that follows it, or none; of a segment, the next
-/// numbers, none of them at `limit` or above.
+/// The request that adds to the held ranges of a key. For a slot: the time that follows, or nothing. For a segment: the
+/// next numbers, all below `limit`.
 pub(super) fn to_add(key: &Key, short: &Short, count: u64, limit: u64) -> Option<Reserve> {
     let next = Reserve {
         key: key.clone(),
@@ -90,7 +90,7 @@ mod tests {
         Token::from_bytes([byte; 16]).unwrap()
     }
 
-    /// 100 from 0 on, where the mark is at most 10,000.
+    /// 100 positions from 0 on, if the mark is at most 10,000.
     fn request(key: Key) -> Reserve {
         Reserve { key, floor: 0, count: 100, max_mark: 10_000, token: token(1), create: true, note: None }
     }
@@ -117,7 +117,7 @@ mod tests {
                 [(0, 50), (320, 50), (360, 60), (399, 99), (400, 100), (401, 100), (500, 100)]
             {
                 let [_, exact] = for_request(&Reserve { floor, ..request(key.clone()) }, &held(), WINDOW);
-                // Never below the last end held, whatever the ledger behind remembers.
+                // Never below the last held end, whatever the ledger behind remembers.
                 assert_eq!((exact.floor, exact.count), (floor.max(400), count), "{key} from {floor}");
                 assert_eq!((exact.max_mark, exact.token), (10_000, token(2)));
             }
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn no_number_of_a_portion_lies_past_the_last_one_of_its_caller() {
-        // 450 and those before it are all that the caller may have: 50 more.
+        // The caller may have at most 450: that is 50 more.
         for (max_mark, count) in [(9_999, 400), (700, 400), (600, 300), (351, 51)] {
             let [more, exact] = for_request(&Reserve { max_mark, ..request(segment()) }, &held(), WINDOW);
             assert_eq!((exact.count, exact.max_mark), (50, max_mark.max(400)));

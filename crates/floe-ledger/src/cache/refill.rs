@@ -1,10 +1,10 @@
-//! How a cache gets its ranges: on demand, where a request finds too little, and ahead of demand.
+//! How a cache gets its ranges: on demand, if a request finds too little, and ahead of demand.
 //!
-//! The token of every request to the ledger behind is on the disk before the request is sent, and is taken off by
-//! whoever takes the answer in. After a lost reply or a crash the next one asks with the same token, and gets the range
-//! that may have been reserved; processes that share the directory ask with the same token, and one of them takes the
-//! answer in. A token whose request was refused is asked with the next time: another process may have had a range with
-//! it. The file is locked by nobody while the ledger behind is asked.
+//! The token of every request to the ledger behind is on disk before the request is sent. It is removed by whichever
+//! process records the answer. After a lost reply or a crash, the next request uses the same token, and gets the range
+//! that may have been reserved. Processes that share the directory use the same token, and one of them records the
+//! answer. If a request was refused, the next one uses its token again: another process may have got a range with it.
+//! The file is never locked while the ledger behind is asked.
 
 use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,13 +17,13 @@ use super::asking;
 use super::store::{Got, Level, Local};
 use super::top_up::Wish;
 
-/// How often one request asks the ledger behind. More than two takes others who reserve on the key in between.
+/// How often one request asks the ledger behind. More than two times happens only if others reserve on the key in between.
 const ROUNDS: usize = 8;
 
 /// How long one caller waits for another that gets a range for the same key.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// One caller at a time gets ranges for a key: those who come meanwhile find enough.
+/// One caller at a time gets ranges for a key. Callers that come meanwhile then find enough.
 #[derive(Default)]
 pub(super) struct Gates {
     busy: Mutex<HashSet<Key>>,
@@ -65,7 +65,7 @@ impl Drop for Gate<'_> {
 }
 
 impl Inner {
-    /// Reserves out of what is held, and asks the ledger behind where that is too little.
+    /// Reserves from the held ranges, and asks the ledger behind if they are too short.
     pub(super) fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         if let Local::Served(reply, level) = self.store.reserve(request, None)? {
             return self.served(request, reply, level);
@@ -88,7 +88,7 @@ impl Inner {
         )))
     }
 
-    /// One question to the ledger behind: the reply to the request, or `None` where what came of it does not suffice.
+    /// One request to the ledger behind. Returns the reply, or `None` if the result still does not suffice.
     fn get(
         &self,
         upstream: &dyn Ledger,
@@ -99,7 +99,7 @@ impl Inner {
         if let Ok(Reply::Refused { mark, .. }) | Err(LedgerError::Overflow { mark, .. }) = &answer
             && *mark <= exact.max_mark
         {
-            // There is no room for a portion; nothing was written for it.
+            // There is no room for a portion, and the refusal wrote nothing.
             answer = self.heard(upstream.reserve(exact));
         }
         let (key, token) = (&request.key, exact.token);
@@ -117,7 +117,7 @@ impl Inner {
         }
     }
 
-    /// Adds to what is held of a key, where that is still needed.
+    /// Adds to the held ranges of a key, if that is still needed.
     pub(super) fn top_up(&self, wish: &Wish) -> Result<(), LedgerError> {
         let key = &wish.key;
         if self.lost().contains(key) {
@@ -139,7 +139,7 @@ impl Inner {
                 Ok(())
             }
             Ok(Reply::Refused { .. }) => {
-                // Somebody else has reserved beyond what is held: this comes to its end.
+                // Another node has reserved past the held range, so the cache uses up the rest and stops.
                 self.lost().insert(key.clone());
                 Ok(())
             }
@@ -147,7 +147,7 @@ impl Inner {
         }
     }
 
-    /// A request was answered out of what is held: sees to it that enough remains.
+    /// A request was served from the held ranges: make sure that enough remains.
     fn served(&self, request: &Reserve, reply: Reply, level: Level) -> Result<Reply, LedgerError> {
         self.note_served();
         let key = &request.key;
@@ -163,7 +163,7 @@ impl Inner {
         Ok(reply)
     }
 
-    /// A ledger that answers with what cannot be is not one to hand out from.
+    /// If a ledger gives an impossible answer, hand out nothing from it.
     fn sound(&self, got: Got, asked: &Reserve) -> Result<Got, LedgerError> {
         let Got { start, end, previous_mark } = got;
         if start <= end && previous_mark <= start && end <= MAX_MARK {

@@ -1,8 +1,8 @@
-//! What a cache has on the disk: of each key the range that it holds, how far that has been handed out, and the token of
-//! a request to the ledger behind that was sent and not answered yet.
+//! A cache's data on disk. For each key: the range that it holds, how far that has been handed out, and the token of a
+//! request to the ledger behind that has no answer yet.
 //!
-//! Of a range `[mark, end)` nothing has been handed out. Beside it there may be a spare that does not follow it, since
-//! others reserved in between. The record of the last local reservation is a row of the table `mark`, as in a ledger.
+//! Nothing of a range `[mark, end)` has been handed out. There may also be a spare range that does not follow it, because
+//! others reserved in between. As in a ledger, the last local reservation's record is a row of the table `mark`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -48,22 +48,22 @@ pub(super) struct Store {
     dir: String,
 }
 
-/// Whose ranges a cache holds.
+/// The owner of the ranges in a cache.
 #[derive(Clone, Debug)]
 pub(super) struct Home {
-    /// The cache's own id, drawn anew whenever all that it held is dropped.
+    /// The cache's own id. It is drawn again whenever the cache drops all that it held.
     pub(super) id: Token,
-    /// The ledger behind, without credentials, as it was last named.
+    /// The ledger behind, without credentials, by its last name.
     pub(super) upstream: String,
-    /// The realm id of the ledger behind, once that has been reached.
+    /// The realm id of the ledger behind, once it has been reached.
     pub(super) realm_id: Option<String>,
-    /// The mark of the cache's openings in the ledger behind, as this cache knows it.
+    /// The mark of the cache's openings in the ledger behind, as far as this cache knows.
     pub(super) openings: u64,
-    /// The token of the opening under way.
+    /// The token of an opening that has begun.
     pub(super) pending: Option<Token>,
 }
 
-/// What a cache holds of one key beside the record of the last reservation.
+/// The held ranges of one key, beside the record of the last reservation.
 #[derive(Clone, Default)]
 struct Held {
     end: u64,
@@ -71,51 +71,51 @@ struct Held {
     pending: Option<[u8; 16]>,
 }
 
-/// A range that does not follow the one before it. Empty where there is none.
+/// A range that does not follow the one before it; empty if there is none.
 #[derive(Clone, Copy, Default)]
 struct Spare {
-    /// The mark before it was reserved: below it are others' ranges, or what this cache held.
+    /// The mark before it was reserved. Below it are others' ranges, or ranges that this cache held.
     after: u64,
     start: u64,
     end: u64,
 }
 
-/// How far a key's store has come.
+/// The state of a key's held ranges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Level {
     /// The local mark.
     pub(super) mark: u64,
-    /// The end of the last range held.
+    /// The end of the last held range.
     pub(super) end: u64,
-    /// How much is left in all.
+    /// How much is left in total.
     pub(super) left: u64,
-    /// Whether what is left is in two pieces.
+    /// Whether the rest is in two pieces.
     pub(super) has_spare: bool,
 }
 
-/// What a reservation comes to.
+/// The result of a local reservation.
 #[derive(Debug)]
 pub(super) enum Local {
-    /// The answer, and how far the store has come with it.
+    /// The answer, and the state after it.
     Served(Reply, Level),
-    /// What is held does not suffice.
+    /// The held ranges do not suffice.
     Short(Short),
 }
 
-/// From where on the ledger behind has to be asked.
+/// The point from which the ledger behind must be asked.
 #[derive(Clone, Debug)]
 pub(super) struct Short {
-    /// The first position held that could begin the range.
+    /// The first held position that could begin the range.
     pub(super) from: u64,
-    /// The end of the last range held, 0 where there is none.
+    /// The end of the last held range; 0 if there is none.
     pub(super) end: u64,
-    /// The token to ask with. It is on the disk.
+    /// The token to ask with. It is on disk.
     pub(super) token: Option<Token>,
-    /// The owner note as it is.
+    /// The current owner note.
     pub(super) note: Option<String>,
 }
 
-/// A range that the ledger behind has handed out.
+/// A range that the ledger behind handed out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Got {
     pub(super) start: u64,
@@ -157,7 +157,7 @@ impl Store {
         &self.dir
     }
 
-    /// Enters the cache of `realm`, which is made where the file is new.
+    /// Enters the cache of `realm`, and makes it if the file is new.
     pub(super) fn enter(
         &self,
         realm: &str,
@@ -187,7 +187,7 @@ impl Store {
         })?
     }
 
-    /// Remembers the realm that the ledger behind is, which never changes, and where it was reached.
+    /// Records the realm id of the ledger behind, which never changes, and the name by which it was reached.
     pub(super) fn meet(&self, realm_id: &str, upstream: &str) -> Result<(), LedgerError> {
         self.write(|connection| {
             let home = home(connection)?;
@@ -206,13 +206,13 @@ impl Store {
         })?
     }
 
-    /// The realm that the ledger behind is, once that has been reached.
+    /// The realm id of the ledger behind, once it has been reached.
     pub(super) fn realm_id(&self) -> Result<Option<String>, LedgerError> {
         self.read(|connection| Ok(home(connection)?.realm_id))
     }
 
-    /// Begins an opening: the cache's id, and the token under which the ledger behind counts it, which is on the disk
-    /// before it is used.
+    /// Begins an opening. Returns the cache's id, and the token under which the ledger behind counts the opening. The
+    /// token is on disk before it is used.
     pub(super) fn begin_opening(&self, fresh: Token) -> Result<(Token, Token), LedgerError> {
         self.write(|connection| {
             let home = home(connection)?;
@@ -224,8 +224,8 @@ impl Store {
         })
     }
 
-    /// Ends the opening `token`, which the ledger behind has counted. False where it has counted openings that this cache
-    /// knows nothing of: then this is an older copy, and all that it holds is dropped.
+    /// Ends the opening `token`, which the ledger behind has counted. Returns `false` if that ledger has counted
+    /// openings that this cache does not know: then this is an older copy, and everything that it holds is dropped.
     pub(super) fn end_opening(&self, token: Token, got: Got, fresh: Token) -> Result<bool, LedgerError> {
         self.write(|connection| {
             let home = home(connection)?;
@@ -253,7 +253,7 @@ impl Store {
         })?
     }
 
-    /// Whether ranges of this key are held: of slots, and of names that are known to be segments.
+    /// Whether the cache holds ranges of this key: of slots, and of names that are known to be segments.
     pub(super) fn covers(&self, key: &Key) -> Result<bool, LedgerError> {
         if key.as_str().starts_with(Key::SLOTS) {
             return Ok(true);
@@ -265,8 +265,8 @@ impl Store {
         Ok(definition.is_some_and(|definition| definition.kind() == Kind::SEGMENT))
     }
 
-    /// Reserves out of what is held. Where that does not suffice and `fresh` is given, a token to ask the ledger behind
-    /// with is on the disk afterwards: `fresh`, or the one of a request that was not answered.
+    /// Reserves from the held ranges. If they do not suffice and `fresh` is given, a token for a request to the ledger
+    /// behind is on disk afterwards: `fresh`, or the token of a request that has no answer.
     pub(super) fn reserve(&self, request: &Reserve, fresh: Option<Token>) -> Result<Local, LedgerError> {
         self.write(|connection| {
             let Done { answer, written } = self.serve(connection, request)?;
@@ -277,8 +277,8 @@ impl Store {
         })
     }
 
-    /// Prepares to add to the store of a key of which less than `below` is left. `None` where more is, or where what is left
-    /// is in two pieces and a third would cost one of them.
+    /// Prepares to add to a key of which less than `below` is left. `None` if more is left, or if the rest is in two
+    /// pieces: a third would cost one of them.
     pub(super) fn begin_top_up(
         &self,
         key: &Key,
@@ -298,8 +298,8 @@ impl Store {
         })
     }
 
-    /// Takes in what the ledger behind has handed out under `token`, unless another process on this directory was first;
-    /// then reserves, in the same step, if there is a request.
+    /// Records what the ledger behind handed out under `token`, unless another process on this directory already did.
+    /// Then reserves, in the same step, if there is a request.
     pub(super) fn add(
         &self,
         key: &Key,
@@ -324,12 +324,12 @@ impl Store {
         })?
     }
 
-    /// How far the store of a key has come.
+    /// The state of a key's held ranges.
     pub(super) fn level(&self, key: &Key) -> Result<Level, LedgerError> {
         self.read(|connection| self.level_of(connection, key.as_str()))
     }
 
-    /// Whether there is a record of this key.
+    /// Whether this key has a record here.
     pub(super) fn knows(&self, key: &Key) -> Result<bool, LedgerError> {
         self.read(|connection| Ok(self.file.find(connection, key.as_str())?.is_some()))
     }
@@ -339,8 +339,8 @@ impl Store {
         self.file.give_back(key, token, from).map_err(|error| of_a_cache(error, &self.dir))
     }
 
-    /// Moves the local mark up as well, after that of the ledger behind, which was `behind` before: the mark before, as
-    /// those see it who reserve here.
+    /// Moves the local mark up too, after that of the ledger behind, which was `behind` before. Returns the mark
+    /// before, as callers of this cache see it.
     pub(super) fn raise(&self, key: &Key, at_least: u64, behind: u64) -> Result<u64, LedgerError> {
         self.write(|connection| {
             let found = self.file.find(connection, key.as_str())?;
@@ -360,8 +360,8 @@ impl Store {
         })
     }
 
-    /// Records of the ledger behind, as they are seen from here: a mark up to which this cache holds the range is where
-    /// the cache has come in it.
+    /// Records of the ledger behind, as seen from here. If this cache holds the range up to a mark, the record shows
+    /// how far the cache has come in it.
     pub(super) fn seen_from_here(&self, records: &[Record]) -> Result<Vec<Record>, LedgerError> {
         self.read(|connection| {
             let mut seen = records.to_vec();
@@ -379,7 +379,7 @@ impl Store {
         })
     }
 
-    /// The slots of which something is held.
+    /// The slots with a held range.
     pub(super) fn slots(&self) -> Result<Vec<(String, Level)>, LedgerError> {
         self.read(|connection| {
             let sql = "SELECT key FROM held WHERE key >= ?1 AND max(end, spare_end) > 0 ORDER BY key";
@@ -396,12 +396,12 @@ impl Store {
         })
     }
 
-    /// The definition of a name that was bound or looked up here.
+    /// The definition of a name that was bound or read through this cache.
     pub(super) fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
         self.file.definition(name).map_err(|error| of_a_cache(error, &self.dir))
     }
 
-    /// Remembers the definition of a name, which never changes.
+    /// Keeps the definition of a name. It never changes.
     pub(super) fn remember(&self, name: &Name, definition: &str) -> Result<String, LedgerError> {
         self.file.bind(name, definition, false).map_err(|error| of_a_cache(error, &self.dir))
     }
@@ -452,7 +452,7 @@ impl Store {
         Ok(Done::written(Local::Served(reply, held.level(new.mark))))
     }
 
-    /// Puts the token on the disk with which the ledger behind is to be asked, unless one is there.
+    /// Puts the token for the next request to the ledger behind on disk, unless one is there.
     fn pend(
         &self,
         connection: &Connection,
@@ -493,15 +493,15 @@ impl Store {
         self.file.transact(Begin::Write, work).map_err(|error| of_a_cache(error, &self.dir))
     }
 
-    /// Why this directory is not to be used.
+    /// Why this directory must not be used.
     fn unfit(&self, cause: String) -> LedgerError {
         LedgerError::Unfit(format!("the cache {}: {cause}; or {}", self.dir, remove(&self.dir)))
     }
 }
 
 impl Held {
-    /// A range that begins where the last one ends makes it longer. Otherwise it becomes the spare: in the place of an
-    /// older one only where that was too short for a request.
+    /// Lengthens the last range if the new one begins at its end. Otherwise the new one becomes the spare. It replaces
+    /// an older spare only if that was too short for a request.
     fn add(&mut self, Got { start, end, previous_mark }: Got) {
         if !self.spare.is_empty() && self.spare.end == start {
             self.spare.end = end;
@@ -512,7 +512,7 @@ impl Held {
         }
     }
 
-    /// Drops what lies below `mark`.
+    /// Drops everything below `mark`.
     fn skip_to(&mut self, mark: u64) {
         if !self.spare.is_empty() && mark >= self.spare.start {
             (self.end, self.spare) = (self.spare.end, Spare::default());
@@ -521,14 +521,14 @@ impl Held {
     }
 }
 
-/// The way out of all that is wrong with a cache.
+/// The way out of every error of a cache.
 fn remove(dir: &str) -> String {
     format!(
         "stop every floe that uses {dir}, and remove it: what was reserved in it is wasted, and nothing else is lost"
     )
 }
 
-/// An error of the file is one of the cache, which needs no backup.
+/// Turns an error of the file into one of the cache, which needs no backup.
 fn of_a_cache(error: LedgerError, dir: &str) -> LedgerError {
     match error {
         LedgerError::Unfit(cause) => LedgerError::Unfit(format!(
@@ -539,7 +539,7 @@ fn of_a_cache(error: LedgerError, dir: &str) -> LedgerError {
     }
 }
 
-/// The words for a ledger behind whose mark lies below what it has handed out (I1).
+/// The error for a ledger behind whose mark lies below a range that it handed out (I1).
 fn went_back(key: &Key, mark: u64, held: u64) -> LedgerError {
     LedgerError::Unfit(format!(
         "the ledger behind the cache went backwards: the mark of {} was {mark}, and the cache holds a range up to {held}. It was \
@@ -554,7 +554,7 @@ fn home(connection: &Connection) -> Result<Home, FileTrouble> {
     Ok(connection.query_row(sql, [], |row| {
         let pending: Option<[u8; 16]> = row.get(4)?;
         Ok(Home {
-            // An id of zeros was not written by floe.
+            // floe never writes an id of zeros.
             id: Token::from_bytes(row.get(0)?).ok_or(rusqlite::Error::QueryReturnedNoRows)?,
             upstream: row.get(1)?,
             realm_id: row.get(2)?,

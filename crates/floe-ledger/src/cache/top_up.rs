@@ -1,4 +1,4 @@
-//! The one thread of a cache, which adds to what runs low before anybody has to wait for it.
+//! A cache's only thread. It refills what runs low before a caller has to wait for it.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -8,24 +8,24 @@ use std::time::Duration;
 
 use floe::ledger::{Key, LedgerError};
 
-/// So many keys wait to be topped up at most; one that finds no room comes again with its next reservation.
+/// At most this many keys wait for a refill. A key that finds no room returns with its next reservation.
 const MOST: usize = 1024;
 
 /// The pause after the first failure, and the longest one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// What is to be added to one key.
+/// A refill of one key.
 #[derive(Clone, Debug)]
 pub(super) struct Wish {
     pub(super) key: Key,
-    /// How much at once.
+    /// How much to add at once.
     pub(super) count: u64,
-    /// No position at or above this is of use.
+    /// Positions at or above this are useless.
     pub(super) limit: u64,
 }
 
-/// The wishes that wait.
+/// The waiting refills.
 #[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
@@ -52,7 +52,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Tries again and again, until it is anything but unavailable, or the queue is closed.
+    /// Tries again until the result is not `Unavailable`, or the queue is closed.
     pub(super) fn insist(&self, attempt: impl Fn() -> Result<(), LedgerError>) {
         let mut failures = 0;
         while !self.state().over && matches!(attempt(), Err(LedgerError::Unavailable(_))) {
@@ -61,7 +61,7 @@ impl Queue {
         }
     }
 
-    /// Fulfils wishes until the queue is closed.
+    /// Does refills until the queue is closed.
     pub(super) fn run(&self, fulfil: impl Fn(&Wish) -> Result<(), LedgerError>) {
         let mut failures = 0;
         while let Some(wish) = self.next() {
@@ -71,7 +71,7 @@ impl Queue {
                     self.pause(failures);
                     failures += 1;
                 }
-                // Whatever else it was, whoever reserves next hears of it.
+                // Any other error also reaches the next caller that reserves.
                 _ => failures = 0,
             }
         }
@@ -87,15 +87,15 @@ impl Queue {
         state.wishes.pop_first().map(|(_, wish)| wish)
     }
 
-    /// A newer wish of the same key stays.
+    /// Does not replace a newer wish for the same key.
     fn add_again(&self, wish: Wish) {
         self.state().wishes.entry(wish.key.clone()).or_insert(wish);
     }
 
-    /// Pauses double, each shortened by up to a half at random, so that the caches of a fleet do not come back together.
+    /// Pauses double. Each is shortened at random by up to half, so that the caches of a fleet do not come back together.
     fn pause(&self, failures: u32) {
         let pause = (FIRST_PAUSE * (1 << failures.min(6))).min(LONGEST_PAUSE);
-        // Nothing but fairness hangs on this randomness.
+        // Only fairness depends on this randomness.
         let part = u32::try_from(RandomState::new().hash_one(failures) % 1024).unwrap_or(0);
         let waits = |state: &mut State| !state.over;
         let wait = pause / 2 + pause / 2048 * part;
@@ -119,7 +119,7 @@ mod tests {
         Wish { key: Key::name(&Name::new(name).unwrap()), count, limit: 1_000 }
     }
 
-    /// What is wished for, in order.
+    /// The waiting wishes, in order.
     fn waits(queue: &Queue) -> Vec<u64> {
         queue.state().wishes.values().map(|wish| wish.count).collect()
     }
@@ -141,7 +141,7 @@ mod tests {
             fulfilled.borrow_mut().push(tried.count);
             match fulfilled.borrow().len() {
                 1 => {}
-                // It grew while the first was tried.
+                // It grew while the first was being tried.
                 2 => queue.add(wish("orders", 2)),
                 _ => {
                     queue.close();

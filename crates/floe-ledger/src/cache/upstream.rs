@@ -1,4 +1,4 @@
-//! The ledger behind a cache, which is opened when it is first reached, and that may be long after the cache.
+//! The ledger behind a cache. It is opened when it is first reached, which may be long after the cache.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,24 +10,24 @@ use crate::OpenError;
 /// Opens the ledger behind.
 pub(super) type Opener = dyn Fn() -> Result<Box<dyn Ledger>, OpenError> + Send + Sync;
 
-/// How long a caller waits for another one's attempt. Ledgers bound their own.
+/// How long a caller waits for another caller's attempt. Ledgers bound their own time.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
 pub(super) struct Upstream {
     open: Box<Opener>,
     state: Mutex<State>,
     changed: Condvar,
-    /// How often a caller has begun to wait for another one's attempt.
+    /// How often a caller began to wait for another caller's attempt.
     #[cfg(test)]
     waits: std::sync::atomic::AtomicUsize,
 }
 
 enum State {
-    /// Not reached yet, and the words of the last attempt.
+    /// Not reached yet, and the error of the last attempt.
     Closed(Option<LedgerError>),
     Opening,
     Open(Arc<dyn Ledger>),
-    /// It is not one to go on with, ever.
+    /// It can never be used.
     Wrong(OpenError),
 }
 
@@ -42,8 +42,8 @@ impl Upstream {
         }
     }
 
-    /// The ledger, opened and greeted if it has not been. One caller tries at a time, and those who wait share what came
-    /// of it.
+    /// The ledger, opened and checked if it is not yet. One caller tries at a time, and those that wait share its
+    /// result.
     pub(super) fn get(
         &self,
         greet: impl FnOnce(&dyn Ledger) -> Result<(), LedgerError>,
@@ -81,7 +81,7 @@ impl Upstream {
         opened
     }
 
-    /// The ledger, where it is open.
+    /// The ledger, if it is open.
     pub(super) fn if_open(&self) -> Option<Arc<dyn Ledger>> {
         match &*self.state() {
             State::Open(ledger) => Some(Arc::clone(ledger)),
@@ -94,7 +94,7 @@ impl Upstream {
     }
 }
 
-/// The right to open, which comes back also from a caller that panicked.
+/// The right to open. It comes back even if its caller panics.
 struct Attempt<'a>(&'a Upstream);
 
 impl Attempt<'_> {
@@ -114,7 +114,7 @@ impl Drop for Attempt<'_> {
     }
 }
 
-/// Nothing has been heard of it so far.
+/// It has not answered yet.
 pub(super) fn not_yet() -> LedgerError {
     LedgerError::Unavailable("the ledger behind the cache has not answered yet: try again".to_owned())
 }
@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
 
-    /// One whose attempts come to this, one after the other, and how many there have been.
+    /// One whose attempts give these results in order, and a count of the attempts.
     fn upstream(
         attempt: impl Fn(usize) -> Result<Box<dyn Ledger>, OpenError> + Send + Sync + 'static,
     ) -> (Upstream, Arc<AtomicUsize>) {

@@ -1,4 +1,4 @@
-//! Signed requests, and what is wrong where there is no answer.
+//! Signed requests, and the errors without an answer.
 
 use http::header::CONTENT_TYPE;
 use http::{Request, StatusCode, Uri};
@@ -11,13 +11,13 @@ use crate::object::cause;
 use crate::object::url::{RETRIES, Settings, is_header};
 use crate::remote::pool::pause;
 
-/// How many characters of a text that is no answer are told.
+/// How many characters of a text that is no answer are shown.
 const TOLD: usize = 300;
 
-/// What a code has in it where the right is missing.
+/// A code contains this if a right is missing.
 pub(super) const DENIED: &str = "AccessDenied";
 
-/// Where requests go, and with what they are signed.
+/// The address of requests, and the credentials that sign them.
 pub(super) struct Endpoint {
     client: HttpClient,
     credentials: AwsCredentialProvider,
@@ -25,26 +25,26 @@ pub(super) struct Endpoint {
     uri: Uri,
 }
 
-/// Why there is no answer.
+/// Why a request has no answer.
 #[derive(Debug, Default)]
 pub(super) struct Fault {
-    /// DynamoDB's word for it; empty where it said nothing.
+    /// DynamoDB's code; empty if it sent none.
     pub(super) code: String,
-    /// For people.
+    /// A text for people.
     pub(super) cause: String,
-    /// What was there, where the condition of a write did not hold.
+    /// The current item, if the condition of a write did not hold.
     pub(super) item: Option<Value>,
-    /// Whether it may go well in a moment.
+    /// Whether a later try may succeed.
     passes: bool,
 }
 
 impl Endpoint {
-    /// Nobody is connected to.
+    /// Makes no connection.
     pub(super) fn of(settings: &Settings) -> Result<Self, OpenError> {
         let (client, region) = settings.amazon()?;
         let url = match &settings.endpoint {
             Some(endpoint) => format!("{}/", endpoint.trim_end_matches('/')),
-            // A region is a part of a host's name here.
+            // The region becomes a part of a host name here.
             None if region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
                 format!("https://dynamodb.{region}.amazonaws.com/")
             }
@@ -64,7 +64,7 @@ impl Endpoint {
         Ok(Self { client: requests, credentials: client.credentials().clone(), region, uri })
     }
 
-    /// The answer to a request, which is made again where that may help.
+    /// The answer to a request. The request is sent again if that may help.
     pub(super) async fn ask(&self, operation: &str, body: &Value) -> Result<Value, Fault> {
         let mut failures = 0;
         loop {
@@ -81,7 +81,7 @@ impl Endpoint {
     async fn ask_once(&self, operation: &str, body: &Value) -> Result<Value, Fault> {
         let credential =
             self.credentials.get_credential().await.map_err(|error| Fault::here(&cause(&error)))?;
-        // The signer panics on what cannot stand in the head of a request.
+        // The signer panics on characters that a request header cannot hold.
         if ![Some(&credential.key_id), credential.token.as_ref()]
             .into_iter()
             .flatten()
@@ -106,12 +106,12 @@ impl Endpoint {
         match serde_json::from_slice(&body) {
             Ok(answer @ Value::Object(_)) if status.is_success() => Ok(answer),
             Ok(answer) => Err(Fault::of(status, &answer)),
-            // A page of a portal looks like this, too: nothing is said of the record.
+            // A portal's page looks like this too. It says nothing about the record.
             Err(_) => {
                 let text: String = String::from_utf8_lossy(&body).chars().take(TOLD).collect();
                 let fault =
                     Fault::here(&format!("the server that answered is not DynamoDB ({status}: {text})"));
-                // Some work-alikes refuse access in XML.
+                // Some work-alikes deny access in XML.
                 let is_refused = matches!(status, StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED);
                 let code = if is_refused { DENIED.to_owned() } else { String::new() };
                 Err(Fault { passes: status.is_server_error(), code, ..fault })
@@ -139,12 +139,12 @@ impl Fault {
         fault
     }
 
-    /// Whether the table, or the account, is gets more requests than its capacity allows.
+    /// Whether the table or the account gets more requests than its capacity allows.
     pub(super) fn is_throttled(&self) -> bool {
         ["Throughput", "Throttling", "LimitExceeded"].iter().any(|word| self.code.contains(word))
     }
 
-    /// Whether the credentials are wrong, or have not the right.
+    /// Whether the credentials are wrong, or lack the right.
     pub(super) fn is_access(&self) -> bool {
         [DENIED, "Signature", "Token", "UnrecognizedClient"].iter().any(|word| self.code.contains(word))
     }
@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// From wherever it comes, such as the metadata of a machine: the signer would panic.
+    /// From any source, such as a machine's metadata: the signer would panic.
     #[tokio::test]
     async fn a_line_break_in_what_is_signed_with_is_told() {
         let settings = Settings::parse("dynamodb://ids?endpoint=http://127.0.0.1:1").unwrap();

@@ -1,4 +1,4 @@
-//! The table itself: it is looked at whenever a ledger is opened, and made where it is missing.
+//! The table: every opening of a ledger checks it, and makes it if it is missing.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use super::{FOLDER, NAME, Table};
 use crate::remote::{Trouble, Wanted};
 use crate::{OpenError, Opening};
 
-/// What DynamoDB says where there is no such table.
+/// DynamoDB's code if the table does not exist.
 pub(super) const NOT_FOUND: &str = "ResourceNotFoundException";
 
-/// How often one looks whether a table that is being made can be used: for a minute.
+/// How often to check whether a new table is ready: for a minute.
 const LOOKS: u32 = 240;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 impl Table {
-    /// Returns once the table is there, and was found fit.
+    /// Returns once the table exists and is fit.
     pub(super) fn enter(&self, opening: &Opening) -> Result<(), OpenError> {
         let shown = &self.settings.shown;
         let mut description = self.description(false)?;
@@ -33,8 +33,8 @@ impl Table {
         self.check(&description.unwrap_or_default()).map_err(OpenError::Ledger)
     }
 
-    /// What DynamoDB says of the table, once it is not being made any more; `None` where there is none. One that `was_made` is
-    /// not seen for a moment.
+    /// DynamoDB's description of the table, once its creation has ended; `None` if it does not exist. A table that
+    /// `was_made` may stay invisible for a moment.
     fn description(&self, was_made: bool) -> Result<Option<Value>, OpenError> {
         let table = json!({ "TableName": self.settings.bucket });
         let mut looks = 0;
@@ -69,7 +69,7 @@ impl Table {
             }),
         );
         match made {
-            // Another process makes it.
+            // Another process is making it.
             Err(Trouble::Store(fault)) if fault.code == "ResourceInUseException" => Ok(()),
             Err(Trouble::Store(fault)) if fault.code.contains(DENIED) => Err(OpenError::Asked(format!(
                 "{} has no table, and floe may not make it ({}): grant dynamodb:CreateTable, or have somebody else make it: {}",
@@ -81,7 +81,7 @@ impl Table {
         }
     }
 
-    /// As an operator makes the table.
+    /// The command by which an operator makes the table.
     fn by_hand(&self) -> String {
         format!(
             "aws dynamodb create-table --table-name {} --billing-mode PAY_PER_REQUEST --deletion-protection-enabled \
@@ -123,7 +123,7 @@ impl Table {
         )))
     }
 
-    /// While the ledger is opened, a wrong key or a missing right is what the user asked for.
+    /// While the ledger is opened, a wrong key or a missing right is the user's error.
     fn words_at_open(&self, trouble: Trouble<Fault>) -> OpenError {
         match trouble {
             Trouble::Store(fault) if fault.is_access() => {

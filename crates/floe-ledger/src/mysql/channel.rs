@@ -1,7 +1,7 @@
 //! Packets: how the protocol frames them on a socket, and how their fields are read.
 //!
-//! After the MySQL source code documentation, "Client/Server Protocol": "MySQL Packets" and "Protocol Basics". Nothing
-//! that a server sends is trusted: every length is checked, and no field is read past its packet.
+//! Source: MySQL source code documentation, "Client/Server Protocol": "MySQL Packets" and "Protocol Basics". No byte
+//! from a server is trusted: every length is checked, and no field is read past its packet.
 
 use std::io;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use tokio_rustls::client::TlsStream;
 
 use super::trouble::Error;
 
-/// No packet that floe sends or awaits comes near; from 16 MiB on the protocol would split it.
+/// No packet that floe sends or expects is this long. From 16 MiB on the protocol would split it.
 const LONGEST: usize = 4 << 20;
 
 /// A socket, encrypted or not.
 trait Socket: AsyncRead + AsyncWrite + Unpin + Send {
-    /// Whether the peer has neither said anything since, nor gone away.
+    /// Whether the peer has neither sent anything since, nor closed.
     fn is_silent(&self) -> bool;
 }
 
@@ -62,15 +62,15 @@ impl Channel {
         Self { socket: BufReader::new(Box::new(socket)), next: 0, is_encrypted: false }
     }
 
-    /// A server that says `bytes`, whatever it is told.
+    /// A server that says `bytes`, whatever it receives.
     #[cfg(fuzzing)]
     pub(super) fn played(bytes: Vec<u8>) -> Self {
         let socket = tokio::io::join(io::Cursor::new(bytes), tokio::io::sink());
         Self { socket: BufReader::new(Box::new(socket)), next: 0, is_encrypted: false }
     }
 
-    /// The same, encrypted. Whatever was sent in the clear before counts for nothing: more than what was read is an
-    /// attempt to be believed later.
+    /// The same channel, encrypted. Bytes that arrived before in plain text must not count later: unread ones are an
+    /// error.
     pub(super) async fn encrypt(
         self,
         config: Arc<ClientConfig>,
@@ -88,12 +88,12 @@ impl Channel {
         self.is_encrypted
     }
 
-    /// Whether nothing has come since the last exchange. A server says goodbye before it closes, or just closes.
+    /// Whether nothing has arrived since the last exchange. A server sends an error before it closes, or just closes.
     pub(super) fn is_silent(&self) -> bool {
         self.socket.buffer().is_empty() && self.socket.get_ref().is_silent()
     }
 
-    /// Begins a new exchange, which the client always does.
+    /// Begins a new exchange. The client always begins.
     pub(super) async fn ask(&mut self, command: u8, text: &[u8]) -> Result<(), Error> {
         self.next = 0;
         self.send(&[&[command], text].concat()).await
@@ -126,13 +126,13 @@ impl Channel {
         Ok(payload)
     }
 
-    /// Closes the socket, after what was sent.
+    /// Sends everything, then closes the socket.
     pub(super) async fn close(mut self) -> Result<(), Error> {
         Ok(self.socket.shutdown().await?)
     }
 }
 
-/// What is left to read of a packet.
+/// The unread rest of a packet.
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -155,7 +155,7 @@ impl<'a> Fields<'a> {
         self.bytes().map(u16::from_le_bytes)
     }
 
-    /// A length-encoded integer, or `None` for the NULL in its place.
+    /// A length-encoded integer, or `None` for NULL.
     pub(super) fn number(&mut self) -> Result<Option<u64>, Error> {
         Ok(Some(match self.u8()? {
             0xfb => return Ok(None),
@@ -177,7 +177,7 @@ impl<'a> Fields<'a> {
         self.take(length).map(Some)
     }
 
-    /// What stands before the next zero byte, or all that is left.
+    /// The bytes before the next zero, or the whole rest.
     pub(super) fn until_zero(&mut self) -> &'a [u8] {
         let end = self.0.iter().position(|byte| *byte == 0);
         let (text, rest) = self.0.split_at(end.unwrap_or(self.0.len()));

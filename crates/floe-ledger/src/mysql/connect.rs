@@ -1,4 +1,4 @@
-//! A connection that was found fit.
+//! A connection that was checked and found fit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::remote::{Bounds, Connect, Connected, Wanted};
 /// When a silent connection is probed. A firewall in between may have forgotten it.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// How a database is reached.
+/// How to reach a database.
 pub(super) struct Database {
     settings: Arc<Settings>,
     encryption: Encryption,
@@ -111,23 +111,23 @@ impl Link {
         &self.shown
     }
 
-    /// Runs statements, each with an answer.
+    /// Runs statements, and returns an answer for each.
     pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Answer>, Trouble> {
         self.session.query(sql).await.map_err(Trouble::Store)
     }
 
-    /// Runs one statement that is a question.
+    /// Runs one statement that returns rows.
     pub(super) async fn rows(&mut self, sql: &str) -> Result<Answer, Trouble> {
         let answers = self.query(sql).await?;
         answers.into_iter().next_back().ok_or(Trouble::Store(Error::Protocol("no answer")))
     }
 
-    /// Runs statements that leave no transaction open, again where others were in the way and what failed took no effect, until the
-    /// call's time is over.
+    /// Runs statements that leave no transaction open. If others were in the way and the failed statement took no
+    /// effect, runs them again, until the call's time is over.
     pub(super) async fn transact(&mut self, sql: &str) -> Result<Vec<Answer>, Trouble> {
         loop {
             match self.session.query(sql).await {
-                // A deadlock has ended the transaction, a wait in vain has not.
+                // A deadlock has ended the transaction; a lock timeout has not.
                 Err(error) if error.is_in_the_way() => drop(self.query("ROLLBACK").await?),
                 outcome => return outcome.map_err(Trouble::Store),
             }

@@ -1,7 +1,7 @@
-//! The greeting, TLS, and who floe is.
+//! The greeting, TLS, and the login.
 //!
-//! After the MySQL source code documentation, "Connection Phase" and "Authentication Methods". A password is sent as it
-//! is only where TLS hides it; otherwise the server sees a proof that it is known.
+//! Source: MySQL source code documentation, "Connection Phase" and "Authentication Methods". The password itself is
+//! sent only inside TLS; otherwise the server gets a proof of it.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use super::session::Session;
 use super::trouble::Error;
 use crate::remote::ssl_mode::Use;
 
-/// What floe and the server have to be able to do: a database at login, the protocol of 4.1, transactions, passwords
-/// of 4.1, several statements in a packet, their several answers, named ways to log in, and attributes.
+/// The abilities that floe and the server must have: a database at login, the protocol of 4.1, transactions, passwords
+/// of 4.1, several statements in a packet, several answers, named login methods, and attributes.
 const ABILITIES: u32 = 0x0000_0008
     | 0x0000_0200
     | 0x0000_2000
@@ -24,34 +24,34 @@ const ABILITIES: u32 = 0x0000_0008
     | 0x0002_0000
     | 0x0008_0000
     | 0x0010_0000;
-/// To MariaDB: that the client knows none of the abilities that MariaDB alone has.
+/// Tells MariaDB that the client has none of MariaDB's own abilities.
 const PLAIN_MYSQL: u32 = 0x0000_0001;
 const TLS: u32 = 0x0000_0800;
 
-/// `utf8mb4_general_ci`, which every MySQL and MariaDB has. floe's columns say for themselves how they compare.
+/// `utf8mb4_general_ci`, which every MySQL and MariaDB has. floe's columns name their own collation.
 const UTF8MB4: u8 = 45;
 
-/// The longest packet that floe takes, as told to the server.
+/// The longest packet that floe accepts, sent to the server.
 const LONGEST: u32 = 4 << 20;
 
 const NATIVE: &str = "mysql_native_password";
 const CACHING: &str = "caching_sha2_password";
 
-/// Who logs in, where, and how.
+/// The user, the database, and the password.
 pub(super) struct Account {
     pub(super) user: String,
     pub(super) password: String,
     pub(super) database: String,
 }
 
-/// Whether to encrypt, and whom to expect.
+/// Whether to encrypt, and which server to expect.
 pub(super) struct Encryption {
     pub(super) wanted: Use,
     pub(super) config: Arc<ClientConfig>,
     pub(super) host: ServerName<'static>,
 }
 
-/// Logs in on a channel on which nothing was said yet.
+/// Logs in on an unused channel.
 pub(super) async fn log_in(
     mut channel: Channel,
     account: &Account,
@@ -68,7 +68,7 @@ pub(super) async fn log_in(
         Use::Always => return Err(Error::NoTls),
         Use::Never | Use::WherePossible => {}
     }
-    // A way that floe does not know may still be exchanged for one that it knows: the user's own.
+    // If floe does not know a method, the server may still switch to one that floe knows: the user's own.
     let way = if way == CACHING { CACHING } else { NATIVE };
     let answer = proof(way, &account.password, &nonce)?;
     channel.send(&response(ours, account, way, &answer)).await?;
@@ -76,9 +76,9 @@ pub(super) async fn log_in(
     Ok(Session::new(channel))
 }
 
-/// Goes through what the server still wants to know, until it lets floe in.
+/// Answers the server's questions until it accepts the login.
 async fn admitted(channel: &mut Channel, mut way: String, account: &Account) -> Result<(), Error> {
-    // The greeting's way, one other, and for that one two questions: more is no login.
+    // The greeting's method, one other, and two questions for that one: anything longer is not a login.
     for _ in 0..4 {
         let packet = channel.receive().await?;
         let mut fields = Fields(&packet);
@@ -92,7 +92,7 @@ async fn admitted(channel: &mut Channel, mut way: String, account: &Account) -> 
             }
             // The server knows the proof from an earlier login.
             (0x01, [3]) if way == CACHING => {}
-            // It does not, and asks for the password itself.
+            // The server does not know it, and asks for the password itself.
             (0x01, [4]) if way == CACHING => {
                 if !channel.is_encrypted() {
                     return Err(Error::PasswordInTheClear);
@@ -105,7 +105,7 @@ async fn admitted(channel: &mut Channel, mut way: String, account: &Account) -> 
     Err(Error::Protocol("too many questions at login"))
 }
 
-/// What the server says first.
+/// The server's first packet.
 struct Greeting {
     abilities: u32,
     way: String,
@@ -132,7 +132,7 @@ impl Greeting {
         }
         let length = usize::from(fields.u8()?);
         fields.take(10)?;
-        // The second part of the nonce ends with a zero, which is not of it.
+        // The nonce's second part ends with a zero that does not belong to it.
         let rest = fields.take(length.saturating_sub(8).max(13))?;
         nonce.extend(rest.strip_suffix(&[0]).unwrap_or(rest));
         let way = String::from_utf8_lossy(fields.until_zero()).into_owned();
@@ -140,7 +140,7 @@ impl Greeting {
     }
 }
 
-/// The beginning of a response, which is all of it where TLS comes first.
+/// The start of a response. It is the whole packet if TLS comes first.
 fn head(abilities: u32) -> Vec<u8> {
     let mut packet = Vec::with_capacity(32);
     packet.extend(abilities.to_le_bytes());
@@ -161,7 +161,7 @@ fn response(abilities: u32, account: &Account, way: &str, proof: &[u8]) -> Vec<u
     packet
 }
 
-/// That the password is known, without the password.
+/// Proves that the password is known, without sending it.
 fn proof(way: &str, password: &str, nonce: &[u8]) -> Result<Vec<u8>, Error> {
     let password = password.as_bytes();
     let with = |algorithm: &'static Algorithm, parts: &[&[u8]]| digest(algorithm, &parts.concat());

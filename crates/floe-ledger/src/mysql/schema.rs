@@ -1,4 +1,4 @@
-//! What is looked at on every new connection, the server's settings and the tables; and how tables are made.
+//! The checks of every new connection, of the server's settings and of the tables; and how tables are made.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,35 +14,34 @@ use crate::Opening;
 use crate::remote::options::let_be;
 use crate::remote::{Wanted, realm as words};
 
-/// The version of the tables. Version 3 compares and swaps records; the ones before it had a column for each number.
+/// The version of the tables. Version 3 compares and swaps records; earlier versions had a column for each number.
 const VERSION: i64 = 3;
 
-/// The tables; `docs/ledgers.md` repeats them for those who make them by hand. Each statement commits by itself and
-/// does nothing where it was run before, and the version comes last, so that a start that was cut off is made good by
-/// the next one.
+/// The tables; `docs/ledgers.md` repeats them for operators who make them by hand. Each statement commits by itself and
+/// does nothing if it has run before. The version comes last, so the next start repairs a start that was cut off.
 const TABLES: &str = include_str!("tables.sql");
 
-/// The step from the versions before, once the tables are there. The former tables stay where they are, and take no more writes:
-/// each write of a former floe changes the column `writes`, and that has to be in a table now that is empty. A constraint that
-/// is added while `foreign_key_checks` is off does not look at the rows that are there. So the last write is over before
-/// anything is copied. Those statements commit by themselves; all that is copied, and the version, are one transaction. A step
-/// that was cut off is made good by the next process, and nobody writes in between.
+/// The step from earlier versions, once the new tables exist. The former tables stay, and accept no more writes: each
+/// write of an older floe changes the column `writes`, which now has to be in a table that is empty. A constraint added
+/// while `foreign_key_checks` is off does not check existing rows. So the last write is over before anything is copied.
+/// Those statements commit by themselves; all the copies and the version are one transaction. If a step was cut off,
+/// the next process repeats it, and no floe writes in between.
 const FROM_2: &str = include_str!("from_2.sql");
 
-/// How many records of an older floe a slow server moves over in a second: a fast one moves ten times as many.
+/// How many records of an older floe a slow server moves in a second. A fast one moves ten times as many.
 const MOVED_A_SECOND: u64 = 4_000;
 
-/// The constraint is there: another process has come that far.
+/// The constraint exists: another process has come this far.
 const CONSTRAINT_IS_THERE: u16 = 1826;
 
-/// The settings that durability hangs on. `SHOW` leaves out what a server does not have.
+/// The settings that durability depends on. `SHOW` leaves out settings that a server does not have.
 const SETTINGS: &str = "
 SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'read_only', 'super_read_only', 'log_bin', 'sync_binlog',
     'binlog_format', 'innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'wsrep_on');
 SHOW GLOBAL STATUS WHERE Variable_name = 'Innodb_redo_log_enabled'
 ";
 
-/// floe's tables that are there, with their engines, and columns that would take two names for one.
+/// The existing tables of floe, with their engines, and columns that would treat two names as one.
 const FIND: &str = "
 SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()
     AND TABLE_NAME IN ('floe_version', 'floe_record', 'floe_counting', 'floe_realm', 'floe_mark', 'floe_made', 'floe_definition');
@@ -51,17 +50,15 @@ SELECT CONCAT(TABLE_NAME, '.', COLUMN_NAME), COLLATION_NAME FROM information_sch
     AND COLUMN_NAME IN ('key', 'record') AND COALESCE(COLLATION_NAME, '') <> 'utf8mb4_bin'
 ";
 
-/// What `SHOW REPLICA STATUS` says in these columns, on both servers: where it replicates from, and whether the two
-/// threads that do it run.
+/// The columns of `SHOW REPLICA STATUS`, on both servers: the source of replication, and whether its two threads run.
 const PRIMARY: usize = 1;
 const THREADS: [usize; 2] = [10, 11];
 
-/// Its user may not ask; it is MySQL before 8.0.22.
+/// Its user may not run this statement, or it is MySQL before 8.0.22.
 const NO_RIGHT: u16 = 1227;
 const NO_SUCH_STATEMENT: u16 = 1064;
 
-/// Refuses a server that is not fit to keep marks, sets the session up, and remarks on what was found otherwise than
-/// one would expect.
+/// Refuses a server that is not fit to keep marks, sets up the session, and adds a remark for each unexpected finding.
 pub(super) async fn check_server(
     link: &mut Link,
     settings: &Settings,
@@ -122,7 +119,7 @@ pub(super) async fn check_server(
     set_up(link, settings, is_cluster).await
 }
 
-/// The oldest that are still looked after in some distribution, and have `SHOW REPLICA STATUS`.
+/// The oldest versions that some distribution still maintains and that have `SHOW REPLICA STATUS`.
 fn check_version(settings: &Settings, version: &str) -> Result<(), Trouble> {
     let mut numbers = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
     let found = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
@@ -152,7 +149,7 @@ fn check_writable<'a>(
     Ok(())
 }
 
-/// A replica that takes writes takes them from two sides. Who may not look is not told either way.
+/// A replica that accepts writes gets them from two sides. A user without the right to look gets no remark either way.
 async fn check_replication(
     link: &mut Link,
     settings: &Settings,
@@ -176,9 +173,9 @@ async fn check_replication(
     Ok(let_be(settings.allow_unsafe, &settings.shown, remarks, finding)?)
 }
 
-/// The bound of a call is the client's; `innodb_lock_wait_timeout`, in whole seconds, ends what an abandoned call left
-/// waiting for a lock. It is short, and the statement is sent again until the call's time is over: a MariaDB whose machine has
-/// too much to do may leave all who wait for a row asleep until that time is over, although nobody has the row.
+/// The client bounds each call. `innodb_lock_wait_timeout`, in whole seconds, ends a lock wait that an abandoned call
+/// left behind. It is short, and the statement is sent again until the call's time is over: on an overloaded machine,
+/// MariaDB may leave all waiters for a row asleep until that time is over, although the row is free.
 async fn set_up(link: &mut Link, settings: &Settings, is_cluster: bool) -> Result<(), Trouble> {
     let wait = settings.bounds.max_wait.as_secs().max(1);
     let current = if is_cluster { ", wsrep_sync_wait = 7" } else { "" };
@@ -192,7 +189,7 @@ async fn set_up(link: &mut Link, settings: &Settings, is_cluster: bool) -> Resul
     link.query(&sql).await.map(drop)
 }
 
-/// Makes the tables where they are missing, and brings those of an older floe up to date.
+/// Makes missing tables, and updates those of an older floe.
 pub(super) async fn enter(link: &mut Link, settings: &Settings, opening: &Opening) -> Result<(), Trouble> {
     let (shown, wanted, remarks) = (&settings.shown, Wanted::at_open(opening), &mut Vec::new());
     let mut version = find_version(link, settings, remarks).await?;
@@ -226,7 +223,7 @@ pub(super) async fn enter(link: &mut Link, settings: &Settings, opening: &Openin
     }
 }
 
-/// Refuses a move that would stop no older floe, would not end, or is one of another realm than the pinned one.
+/// Refuses a move that would stop no older floe, would not end, or has another realm than the pinned one.
 async fn check_former(link: &mut Link, settings: &Settings, opening: &Opening) -> Result<(), Trouble> {
     let (shown, max_wait) = (&settings.shown, settings.bounds.max_wait);
     let sql = format!(
@@ -267,7 +264,7 @@ async fn move_over(link: &mut Link) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Looks at the tables that are there. No version where they are not all made yet; a newer one is refused.
+/// Examines the existing tables. `None` if some are still missing; a newer version is refused.
 pub(super) async fn find_version(
     link: &mut Link,
     settings: &Settings,

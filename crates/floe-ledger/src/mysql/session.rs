@@ -1,7 +1,7 @@
-//! A connection that is logged in: statements in, rows out.
+//! A logged-in connection: statements in, rows out.
 //!
-//! After the MySQL source code documentation, "Text Protocol" and "Multi-Statement". One packet may hold several
-//! statements; each answers in turn, and after the first one that fails the rest are not run.
+//! Source: MySQL source code documentation, "Text Protocol" and "Multi-Statement". One packet may hold several
+//! statements. Each is answered in turn, and after the first failure the rest do not run.
 
 use super::channel::{Channel, Fields};
 use super::trouble::Error;
@@ -9,13 +9,13 @@ use super::trouble::Error;
 const QUIT: u8 = 0x01;
 const QUERY: u8 = 0x03;
 
-/// The status flag that says that another answer follows.
+/// This status flag says that another answer follows.
 const MORE_RESULTS: u16 = 0x0008;
 
-/// A connection that is logged in.
+/// A logged-in connection.
 pub(super) struct Session(Channel);
 
-/// What one statement answered.
+/// The answer to one statement.
 #[derive(Default)]
 pub(super) struct Answer {
     /// How many rows it made or changed.
@@ -27,7 +27,7 @@ pub(super) struct Answer {
 pub(super) struct Row(Vec<Option<Vec<u8>>>);
 
 impl Row {
-    /// The text of a column; `None` where it is NULL, or is not there.
+    /// The text of a column; `None` if it is NULL or missing.
     pub(super) fn text(&self, column: usize) -> Option<&str> {
         std::str::from_utf8(self.0.get(column)?.as_deref()?).ok()
     }
@@ -72,11 +72,11 @@ impl Session {
                 Ok((Answer { affected, rows: Vec::new() }, fields.u16()?))
             }
             Some(0xff) => Err(Error::from_packet(&packet)),
-            // LOCAL INFILE: the server asks for a file of this machine.
+            // LOCAL INFILE: the server requests a file of this machine.
             Some(0xfb) | None => Err(Error::Protocol("an answer to a statement that floe has not sent")),
             Some(_) => {
                 let columns = fields.number()?.unwrap_or_default();
-                // The descriptions of the columns, and the packet that ends them.
+                // The column descriptions, and the packet that ends them.
                 for _ in 0..=columns {
                     self.0.receive().await?;
                 }

@@ -1,33 +1,33 @@
 //! The statements, one packet for each call, and why each is linearizable.
 //!
-//! Each statement on a record is a transaction of its own at READ COMMITTED (which floe sets for its sessions), in the common part of
-//! MySQL 8 and MariaDB: neither stored routines nor user variables, no `RETURNING`, and no `LAST_INSERT_ID`.
+//! Each statement on a record is a transaction of its own at READ COMMITTED (which floe sets for its sessions). It uses
+//! only what MySQL 8 and MariaDB share: no stored routines, user variables, `RETURNING` or `LAST_INSERT_ID`.
 //!
-//! 1. An UPDATE by the whole primary key waits for whoever has changed the record, and checks the rest of its WHERE on the
-//!    record's newest version, which it has locked (MySQL 8.0 manual, 17.7.2.4 "Locking Reads"). READ COMMITTED takes no
-//!    locks on gaps (17.7.2.1), so calls on different keys do not meet. So where it moves a record, that was the expected
-//!    one until the commit. A record's version is its text: no two writes of floe leave the same ([`floe::store`]). It is
-//!    compared by its bytes, whatever the collation of the column.
-//! 2. The answer to a statement that writes comes after the flush (`innodb_flush_log_at_trx_commit`, `sync_binlog`).
-//! 3. InnoDB shows a transaction to others a moment **before** that flush, where there is no binary log. A later
-//!    transaction that writes is flushed after it, since the log is one. So what a call has read is durable as soon as the
-//!    call has written something; and where its answer hands something out by a look alone, it writes a record that
-//!    nobody reads ([`settle`]). A refusal hands nothing out, writes nothing, and may be forgotten.
-//! 4. Where nothing was moved, the SELECT after it shows the newest record, so that the next try needs no look.
+//! 1. An UPDATE by the whole primary key waits for any other transaction that has changed the record. It checks the
+//!    rest of its WHERE on the record's newest version, which it has locked (MySQL 8.0 manual, 17.7.2.4 "Locking
+//!    Reads"). READ COMMITTED takes no locks on gaps (17.7.2.1), so calls on different keys do not meet. So if it
+//!    changes a record, that was the expected one until the commit. A record's version is its text: no two writes of
+//!    floe leave the same ([`floe::store`]). It is compared by its bytes, whatever the column's collation.
+//! 2. A statement that writes is answered after the flush (`innodb_flush_log_at_trx_commit`, `sync_binlog`).
+//! 3. Without a binary log, InnoDB shows a transaction to others a moment **before** that flush. A later transaction
+//!    that writes is flushed after it, because there is one log. So what a call has read is durable as soon as the call
+//!    has written something. If an answer hands something out after only a read, the call first writes a record that
+//!    nobody reads ([`settle`]). A refusal hands out nothing, writes nothing, and may be lost.
+//! 4. If nothing was changed, the SELECT after it shows the newest record, so the next try needs no read.
 //!
-//! On a Galera cluster a statement fails as a deadlock where another node's transaction on the same record came first, and
-//! the packet is sent again; what was only read is not older than the call, by `wsrep_sync_wait`.
+//! On a Galera cluster a statement fails as a deadlock if another node's transaction on the same record came first, and
+//! the packet is sent again. Because of `wsrep_sync_wait`, a plain read is not older than the call.
 //!
 //! # Counters
-//! A counter's numbers are asked for by many at once, of whom one would win each swap. The table `floe_counting` spares them
-//! that: its row `[used, until)` is what is left of the range that the record says was reserved last, and a count adds to
-//! `used` in one transaction, for which the others wait. They wait for that alone and not for its flush, so commits share
-//! flushes. The row is written in the transaction that moves the record: no crash parts the two, and none takes a number
-//! away. Each count is a commit that waits for its flush, since InnoDB has no other; a table in memory would spare that,
-//! but it is not changed in one transaction with the record, and is not the same on the nodes of a cluster. Locks are taken
-//! in one order, `floe_record` before `floe_counting`.
+//! Many callers want a counter's numbers at once, and only one of them would win each swap. The table `floe_counting`
+//! avoids that. Its row `[used, until)` is the rest of the range that the record says was reserved last. A count adds
+//! to `used` in one transaction, and the others wait for it. They wait only for that and not for its flush, so commits
+//! share flushes. The row is written in the transaction that changes the record: no crash separates the two, and none
+//! loses a number. Each count is a commit that waits for its flush, because InnoDB has no other. A table in memory
+//! would avoid that, but no transaction changes it together with the record, and a cluster's nodes do not share it.
+//! Locks are taken in one order, `floe_record` before `floe_counting`.
 //!
-//! Texts are written in hexadecimal, so that nothing in a name or a note is ever read as SQL.
+//! Texts are written in hexadecimal, so nothing in a name or a note is ever read as SQL.
 
 use std::ops::Range;
 
@@ -38,11 +38,11 @@ pub(super) fn get(key: &str) -> String {
     format!("SELECT record FROM floe_record WHERE `key` = {}", text(key))
 }
 
-/// Makes a record where there is none. Answers: begin, make, the record, commit.
+/// Makes a record if none exists. Answers: begin, make, the record, commit.
 ///
-/// The record is the own one unless another was there: until the commit nobody changes it. How many rows the server says it has
-/// changed does not tell: some count a row that was found and not changed.
-/// `ON DUPLICATE KEY UPDATE` that changes nothing writes nothing, and, unlike `INSERT IGNORE`, turns no error into a warning.
+/// The record found is this call's own unless another existed, because until the commit nobody changes it. The server's
+/// count of changed rows does not show it: some servers count a row that was found and not changed.
+/// `ON DUPLICATE KEY UPDATE` without a change writes nothing and, unlike `INSERT IGNORE`, turns no error into a warning.
 pub(super) fn create(key: &str, record: &str) -> String {
     format!(
         "START TRANSACTION; INSERT INTO floe_record (`key`, record) VALUES ({}, {}) \
@@ -53,7 +53,7 @@ pub(super) fn create(key: &str, record: &str) -> String {
     )
 }
 
-/// Writes a record where the `expected` one is. Answers: move, the record.
+/// Replaces a record if it is the `expected` one. Answers: change, the record.
 pub(super) fn put(key: &str, record: &str, expected: &str) -> String {
     format!(
         "UPDATE floe_record SET record = {} WHERE `key` = {} AND CAST(record AS BINARY) = {}; {}",
@@ -64,11 +64,11 @@ pub(super) fn put(key: &str, record: &str, expected: &str) -> String {
     )
 }
 
-/// As [`put`], and makes the range longer that is left for a counter, by what is new of it. Answers: begin, move, make longer, the
-/// record, commit.
+/// Like [`put`], and extends a counter's remaining range by its new part. Answers: begin, change, extend, the record,
+/// commit.
 ///
-/// In `UPDATE … SET a = …, b = …` both servers go from left to right and read what was set already, save MariaDB with
-/// `SIMULTANEOUS_ASSIGNMENT`. Here every expression reads its own column and columns that are set after it.
+/// In `UPDATE … SET a = …, b = …` both servers go from left to right and read values that were already set, except MariaDB
+/// with `SIMULTANEOUS_ASSIGNMENT`. Here every expression reads its own column and columns that are set after it.
 pub(super) fn put_ahead(key: &str, record: &str, expected: &str, left: &str, new: &Range<u64>) -> String {
     let (own_key, own, left, Range { start, end }) = (text(key), text(record), text(left), new);
     format!(
@@ -83,7 +83,7 @@ pub(super) fn put_ahead(key: &str, record: &str, expected: &str, left: &str, new
     )
 }
 
-/// Takes numbers of what is left for a counter, where `used` is at most `highest`. Answers: begin, take, what is left, commit.
+/// Takes numbers of a counter's remaining range, if `used` is at most `highest`. Answers: begin, take, the rest, commit.
 pub(super) fn take(left: &str, floor: u64, count: u64, highest: u64) -> String {
     let left = text(left);
     format!(
@@ -93,7 +93,7 @@ pub(super) fn take(left: &str, floor: u64, count: u64, highest: u64) -> String {
     )
 }
 
-/// Uses up what is left below `at_least`.
+/// Uses up the remaining range below `at_least`.
 pub(super) fn skip(left: &str, at_least: u64) -> String {
     format!(
         "UPDATE floe_counting SET previous = used, used = LEAST(GREATEST(used, {at_least}), until) WHERE `key` = {}",
@@ -101,7 +101,7 @@ pub(super) fn skip(left: &str, at_least: u64) -> String {
     )
 }
 
-/// Writes what nobody reads, and what is in no list.
+/// Writes a record that nobody reads and no list shows.
 pub(super) fn settle(token: Token) -> String {
     let record = text(&format!("floe 1\nsettled {}\n", token.hex()));
     format!(
@@ -120,7 +120,7 @@ pub(super) fn list(prefix: &str, after: &str, limit: usize) -> String {
     )
 }
 
-/// floe's sessions count time from UTC, so no hour comes twice.
+/// floe's sessions use UTC, so no hour comes twice.
 pub(super) const CLOCK: &str = "SELECT CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED)";
 
 /// A text that compares as floe's columns do, whatever the session's collation.

@@ -1,4 +1,4 @@
-//! URLs and the environment, and what is sent, without a server.
+//! URLs, the environment, and the bytes that are sent, without a server.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What goes wrong on a connection, and from there to the ledger's errors, each with its cause and the way out.
+//! Errors of a connection, and the ledger's errors for them, each with its cause and the way out.
 
 use std::fmt;
 use std::io;
@@ -9,10 +9,10 @@ use super::channel::Fields;
 use crate::OpenError;
 use crate::remote::realm::RAISE;
 
-/// What goes wrong on a connection.
+/// An error of a connection.
 #[derive(Debug)]
 pub(super) enum Error {
-    /// The server said so, with a number. Its texts name users and tables, never passwords.
+    /// The server's error, with a number. Its texts name users and tables, never passwords.
     Server {
         code: u16,
         message: String,
@@ -51,8 +51,8 @@ impl From<io::Error> for Error {
     }
 }
 
-/// A deadlock, or on a cluster another node's transaction that came first; and a lock that was waited for in vain. The
-/// statement was rolled back as a whole.
+/// A deadlock, or on a cluster another node's transaction that came first; and a lock wait that timed out. The whole
+/// statement was rolled back.
 const DEADLOCK: u16 = 1213;
 const LOCK_WAIT: u16 = 1205;
 
@@ -63,7 +63,7 @@ impl Error {
         let (Ok(_), Ok(code)) = (fields.u8(), fields.u16()) else {
             return Self::Protocol("an error without a number");
         };
-        // `#` and five characters of SQLSTATE, which a server that refuses a connection leaves out.
+        // `#` and five characters of SQLSTATE. A server that refuses a connection leaves them out.
         let text = match fields.0 {
             [b'#', rest @ ..] => rest.get(5..).unwrap_or_default(),
             text => text,
@@ -79,13 +79,13 @@ impl Error {
         }
     }
 
-    /// Whether the statement took no effect, and is worth another try at once.
+    /// Whether the statement took no effect, and can be tried again at once.
     pub(super) fn is_in_the_way(&self) -> bool {
         matches!(self.code(), Some(DEADLOCK | LOCK_WAIT))
     }
 }
 
-/// While the ledger is opened, a wrong name, password or database is what the user asked for.
+/// While the ledger is opened, a wrong name, password or database is the user's error.
 pub(super) fn at_open(error: &Error, shown: &str) -> OpenError {
     let is_asked = match error {
         Error::Server { code, .. } => is_access(*code),
@@ -99,7 +99,7 @@ pub(super) fn at_open(error: &Error, shown: &str) -> OpenError {
     }
 }
 
-/// In a running process a password may be changed and a right withdrawn, and given again: worth another try.
+/// While a process runs, a password may be changed, and a right withdrawn and given again: try again later.
 pub(super) fn at_work(error: &Error, shown: &str) -> LedgerError {
     if error.code().is_some_and(is_missing) {
         return LedgerError::Unfit(format!(
@@ -113,22 +113,22 @@ fn sentence(shown: &str, error: &Error) -> String {
     format!("{shown}: {error}; {}", way_out(error))
 }
 
-/// The wrong password, user, host of the user, or database; and a user who has to come by TLS.
+/// A wrong password, user, user's host, or database; or the user must use TLS.
 fn is_access(code: u16) -> bool {
     [1044, 1045, 1049, 1130, 1698, 1862, 3118, 3159, 4151].contains(&code)
 }
 
-/// A right that the user has not.
+/// The user lacks a right.
 fn is_right(code: u16) -> bool {
     [1142, 1143, 1227].contains(&code)
 }
 
-/// The database, a table or a column is gone.
+/// The database, a table or a column is missing.
 fn is_missing(code: u16) -> bool {
     [1046, 1049, 1054, 1146].contains(&code)
 }
 
-/// What to do about it.
+/// The way out.
 fn way_out(error: &Error) -> &'static str {
     const LOG: &str = "check whether the server runs and what its log says";
     let code = match error {

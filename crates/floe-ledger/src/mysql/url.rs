@@ -11,10 +11,10 @@ use crate::remote::Bounds;
 use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT};
 use crate::remote::ssl_mode::{self, Use, Verify};
 
-/// The port where none is named.
+/// The default port.
 const PORT: u16 = 3306;
 
-/// The options that there are.
+/// The known options.
 const KNOWN: &str = "connect_timeout, max_wait, password_file, sslmode, sslrootcert and unsafe";
 
 pub(super) struct Settings {
@@ -115,7 +115,7 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// `None` where a part cannot be told from the next; then none of them is shown, since one may be a password.
+    /// `None` if a part cannot be told from the next. Then no part is shown, because one may be a password.
     fn split(url: &'a str) -> Option<Self> {
         let (scheme, rest) = url.split_once("://")?;
         let (credentials, rest) = match rest.find(['@', '/']) {

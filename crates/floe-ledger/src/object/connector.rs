@@ -1,6 +1,6 @@
-//! Requests over hyper, with the TLS of all other ledgers.
+//! Requests over hyper, with the same TLS as all other ledgers.
 //!
-//! Not over reqwest: where that has TLS without a provider of its own, every client of reqwest in the same program has, and
+//! Not over reqwest: if it has TLS without a provider of its own, so has every reqwest client in the same program, and
 //! panics.
 
 use std::error::Error;
@@ -18,18 +18,18 @@ use object_store::client::{
 };
 use rustls::ClientConfig;
 
-/// How long an answer is at most: a page of a list, with a thousand long names.
+/// The most bytes in an answer: a page of a list, with a thousand long names.
 const LONGEST_ANSWER: usize = 4 << 20;
 
-/// How long the token of a machine's metadata service is to be good for ("Use IMDSv2" in Amazon's documentation of EC2).
+/// The lifetime of a token from a machine's metadata service ("Use IMDSv2" in Amazon's documentation of EC2).
 const TOKEN_FOR: &str = "x-aws-ec2-metadata-token-ttl-seconds";
 
-/// Makes the client of a bucket.
+/// Makes a bucket's client.
 #[derive(Debug)]
 pub(crate) struct Connector(pub(crate) ClientConfig);
 
 impl HttpConnector for Connector {
-    /// Without object_store's options: whether there is TLS, the URL's `endpoint` says, and a call's bound is the ledger's.
+    /// Ignores object_store's options: the URL's `endpoint` says whether there is TLS, and the ledger bounds each call.
     fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
         let connector =
             HttpsConnectorBuilder::new().with_tls_config(self.0.clone()).https_or_http().enable_http1();
@@ -43,21 +43,21 @@ struct Requests(Client<HttpsConnector<Tcp>, HttpRequestBody>);
 #[async_trait::async_trait]
 impl HttpService for Requests {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        // A machine of Amazon's is asked with PUT, too, for the token behind which the credentials of its role are.
+        // An Amazon machine also gets a PUT, for the token that gives access to its role's credentials.
         let is_write = request.method() == Method::PUT && !request.headers().contains_key(TOKEN_FOR);
         let answer = self.0.request(request).await.map_err(|error| {
             let kind = if error.is_connect() { HttpErrorKind::Connect } else { kind(&error) };
             HttpError::new(kind, error)
         })?;
         let (parts, body) = answer.into_parts();
-        // Its length is what the other side says.
+        // The other side decides its length.
         let body = Limited::new(body, LONGEST_ANSWER).map_err(|error| {
             let kind = kind(&*error);
             HttpError::new(kind, io::Error::other(error))
         });
         let mut body = HttpResponseBody::new(body);
         if is_write && parts.status.is_success() {
-            // A store that has written says so by its head alone. A page (of a portal, or of a proxy) proves no write.
+            // A store confirms a write with the response head alone. A page (from a portal or a proxy) proves no write.
             let page = body.bytes().await?;
             if !page.is_empty() {
                 let error = io::Error::other(
@@ -71,7 +71,7 @@ impl HttpService for Requests {
     }
 }
 
-/// Whether a request may be made again by itself: one that was cut off may.
+/// Whether a request may be repeated automatically: one that was cut off may.
 fn kind(error: &(dyn Error + 'static)) -> HttpErrorKind {
     let mut cause = Some(error);
     while let Some(error) = cause {

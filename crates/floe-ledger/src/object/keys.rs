@@ -1,12 +1,12 @@
-//! Which object a key is.
+//! The object of a key.
 
 use object_store::path::Path;
 
-/// How long a part of a path may be: some stores keep objects as files.
+/// The longest part of a path: some stores keep objects as files.
 const LONGEST: usize = 200;
 
-/// Letters, digits and `-_.` stay, and every other byte is written `=` and two digits. A dot at the beginning is written so,
-/// too: a part of a path must not be `.` or `..`. What is too long for one part goes on in the next behind a `=`.
+/// Keeps letters, digits and `-_.`, and writes every other byte as `=` and two digits, also a dot at the start: a part
+/// of a path must not be `.` or `..`. A part that is too long continues in the next one after a `=`.
 fn escape(part: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     for (at, byte) in part.bytes().enumerate() {
@@ -16,7 +16,7 @@ fn escape(part: &str) -> Vec<String> {
             Some(last) if last.len() + text.len() < LONGEST => last.push_str(&text),
             last => {
                 last.into_iter().for_each(|last| last.push('='));
-                // A dot that begins a part would be one of its own.
+                // A dot at the start of a part would be a part of its own.
                 parts.push(if text == "." { "=2e".to_owned() } else { text });
             }
         }
@@ -42,11 +42,11 @@ pub(super) fn path_of(prefix: &Path, key: &str) -> Path {
     parts.flat_map(escape).fold(prefix.clone(), Path::join)
 }
 
-/// The key of an object; `None` where floe has made no such object.
+/// The key of an object; `None` if floe did not make this object.
 pub(super) fn key_of(prefix: &Path, path: &Path) -> Option<String> {
     let parts: Vec<_> = path.prefix_match(prefix)?.map(|part| part.as_ref().to_owned()).collect();
     let parts = parts.join("/").replace("=/", "");
     let key = parts.split('/').map(unescape).collect::<Option<Vec<String>>>()?.join("/");
-    // What is written in another way than floe writes it is somebody else's.
+    // floe would write this key in another way, so the object is not floe's.
     (path_of(prefix, &key) == *path).then_some(key)
 }

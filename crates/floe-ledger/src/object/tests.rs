@@ -1,4 +1,4 @@
-//! What can be told without a store.
+//! Tests without a store.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -88,7 +88,7 @@ fn credentials_of(builder: AmazonS3Builder) -> (String, Option<String>) {
     (credential.key_id.clone(), credential.token.clone())
 }
 
-/// It asks for a token with PUT, and the answer has a page.
+/// It requests a token with PUT, and the answer has a body.
 #[test]
 fn a_machine_has_the_credentials_of_its_role() {
     let service = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -124,7 +124,7 @@ fn a_machine_has_the_credentials_of_its_role() {
     assert_eq!(asked.join().unwrap()[2], "GET /latest/meta-data/iam/security-credentials/the-role HTTP/1.1");
 }
 
-/// As a shell leaves it in a variable that it has read from a file.
+/// As a shell leaves it in a variable that it read from a file.
 #[test]
 fn a_line_break_in_what_is_signed_with_is_told() {
     let environment = AmazonS3Builder::new().with_token("of-the-session\n");

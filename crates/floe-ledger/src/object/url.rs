@@ -20,13 +20,13 @@ use crate::remote::tls;
 
 const OPTIONS: &str = "max_wait, endpoint, sslrootcert, password_file, region and key_id (s3: and dynamodb:), and account (az:)";
 
-/// How often a request is made again by itself. Whoever called asks again, too.
+/// How often a request is repeated automatically. The caller also tries again.
 pub(crate) const RETRIES: usize = 3;
 
-/// Where requests are signed for, if nothing says so: a work-alike has no regions.
+/// The region for signatures if none is given: a work-alike has no regions.
 const NO_REGION: &str = "us-east-1";
 
-/// Which protocol.
+/// The protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cloud {
     S3,
@@ -45,7 +45,7 @@ pub(crate) struct Settings {
     region: Option<String>,
     account: Option<String>,
     key_id: Option<String>,
-    /// Where the secret is: S3's and Azure's key, and Google's file of a service account.
+    /// The file with the secret: S3's and Azure's key, and Google's service account.
     password_file: Option<PathBuf>,
     roots: Verify,
     /// The URL without options.
@@ -64,7 +64,7 @@ impl Settings {
         };
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         if place.contains('@') {
-            // No part of what may be a secret is shown.
+            // Shows no part of what may be a secret.
             return Err(OpenError::Asked(format!(
                 "the URL of a bucket or a table cannot have credentials: {} takes them from the same places as its other clients ({})",
                 cloud.name(),
@@ -127,12 +127,12 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Where the credentials come from, for who was refused.
+    /// The source of the credentials, for a refused user.
     pub(crate) fn credentials(&self) -> &'static str {
         self.cloud.credentials()
     }
 
-    /// What finds the credentials of Amazon's clouds, as a client of S3, and the region. Nobody is connected to.
+    /// Finds the credentials for Amazon's services, as a client of S3, and the region. It makes no connection.
     pub(crate) fn amazon(&self) -> Result<(AmazonS3, String), OpenError> {
         let mut builder = AmazonS3Builder::from_env().with_bucket_name(&self.bucket);
         if self.key_id.is_none() {
@@ -162,13 +162,13 @@ impl Settings {
         built.map(|client| (client, region)).map_err(|error| self.cannot_be_used(&error))
     }
 
-    /// Requests over the TLS that the URL asks for.
+    /// The connector with the TLS that the URL asks for.
     pub(crate) fn connector(&self) -> Result<Connector, OpenError> {
         Ok(Connector(tls::client(&self.roots)?))
     }
 
     fn retry(&self) -> RetryConfig {
-        // A request that is asked again after its answer was lost finds its own write: see `floe::store`.
+        // If a request is repeated after its answer was lost, it finds its own write: see `floe::store`.
         RetryConfig { retry_timeout: self.max_wait, max_retries: RETRIES, ..RetryConfig::default() }
     }
 
@@ -177,7 +177,7 @@ impl Settings {
         OpenError::Asked(format!("{} cannot be used ({cause}): set {}", self.shown, self.credentials()))
     }
 
-    /// The client of a bucket. Nobody is connected to.
+    /// A bucket's client. It makes no connection.
     pub(super) fn client(&self) -> Result<Arc<dyn ObjectStore>, OpenError> {
         let (retry, connector) = (self.retry(), self.connector()?);
         let built: Result<Arc<dyn ObjectStore>, object_store::Error> = match self.cloud {
@@ -215,17 +215,17 @@ impl Settings {
     }
 }
 
-/// Whether object_store can sign a request to it: it panics where it cannot.
+/// Whether object_store can sign a request to it. It panics if it cannot.
 fn is_endpoint(text: &str) -> bool {
     Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
-/// Whether it can stand in the head of a request.
+/// Whether a request header can hold it.
 pub(crate) fn is_header(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// What a client signs with stands in the head of a request: with a line break in it object_store panics.
+/// The keys that a client signs with go into a request header. With a line break in one, object_store panics.
 pub(super) fn check_signed(
     builder: &AmazonS3Builder,
     key: AmazonS3ConfigKey,
@@ -239,7 +239,7 @@ pub(super) fn check_signed(
     }
 }
 
-/// With this key and no session token, which would be that of the environment's own key.
+/// Uses this key without a session token, which would belong to the environment's own key.
 pub(super) fn signed_with(builder: AmazonS3Builder, key_id: &str, secret_key: String) -> AmazonS3Builder {
     let key = AwsCredential { key_id: key_id.to_owned(), secret_key, token: None };
     builder.with_credentials(Arc::new(StaticCredentialProvider::new(key)))

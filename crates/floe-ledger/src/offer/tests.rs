@@ -35,7 +35,7 @@ fn a_key_has_one_writing() {
     }
 }
 
-/// A store of realms that are each in memory, which counts how often one is opened.
+/// A store whose realms are each in memory, and a count of how often one is opened.
 fn offer() -> (Offer, Arc<AtomicUsize>) {
     let opened = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&opened);
@@ -72,7 +72,7 @@ fn a_realm_is_opened_once_and_the_one_that_rested_longest_makes_room() {
     assert!(offer.realms().iter().all(|realm| realm.name != "r0"), "it rested longest");
     assert_eq!(say(&offer, "first", None, enter(false)).realm_id, Some(id));
     assert_eq!(opened.load(Ordering::Relaxed), OPEN + 1);
-    // Who names no realm is answered by the store, which knows whether there are others.
+    // If a caller names no realm, the store answers. It knows whether there are others.
     say(&offer, crate::DEFAULT_REALM, None, enter(true));
     say(&offer, crate::DEFAULT_REALM, None, enter(true));
     assert_eq!(opened.load(Ordering::Relaxed), OPEN + 3);
@@ -98,7 +98,7 @@ fn a_question_that_comes_to_more_servers_opens_the_realm_anew() {
         assert_eq!(offer.answer("shop", &|_| true, question.as_bytes()).unwrap().outcome, "ok");
         opened.lock().unwrap().clone()
     };
-    // A floe of an earlier version says nothing of it.
+    // A floe of an earlier version does not send it.
     assert_eq!(ask(None, ""), [0]);
     assert_eq!(ask(Some(&id), "\"servers\":1,"), [0, 1]);
     assert_eq!(ask(None, "\"servers\":1,"), [0, 1]);

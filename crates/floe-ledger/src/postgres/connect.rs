@@ -14,7 +14,7 @@ use super::{Trouble, schema, trouble};
 use crate::OpenError;
 use crate::remote::{Bounds, Connect, Connected, Remote, Wanted};
 
-/// How a database is reached.
+/// How to reach a database.
 pub(super) struct Database {
     pub(super) settings: Settings,
     pub(super) tls: Tls,
@@ -43,14 +43,14 @@ impl Connect for Database {
         let connected = self.settings.config.connect(Tls::clone(&self.tls)).await;
         let (client, connection) = connected.map_err(Trouble::Store)?;
         let task = tokio::spawn(async move {
-            // The error reaches the caller by its client.
+            // The caller gets the error from its client.
             drop(connection.await);
         });
         let mut link = Link { client, prepared: HashMap::new(), task };
         let found = link.query(schema::SETTINGS, &[]).await?;
         let remarks = schema::check_server(&found, &self.settings.shown, self.settings.allow_unsafe)?;
-        // The bound of a call is the client's; this one ends what an abandoned call left waiting for a lock. It does not
-        // end a commit that waits for its standby: PostgreSQL has stopped that clock by then.
+        // The client bounds each call. This limit ends a lock wait that an abandoned call left behind. It does not end
+        // a commit that waits for its standby: by then PostgreSQL has stopped that clock.
         let session = format!(
             "SET statement_timeout = {}; SET default_transaction_read_only = off; \
              SET default_transaction_isolation = 'read committed'; SET search_path = pg_catalog",
@@ -85,7 +85,7 @@ impl Link {
             None => {
                 let types = vec![Type::TEXT; values.len()];
                 let statement = self.client.prepare_typed(sql, &types).await.map_err(Trouble::Store)?;
-                // What has no values is asked once.
+                // A statement without values runs once, so it is not kept.
                 if !values.is_empty() {
                     self.prepared.insert(sql.to_owned(), statement.clone());
                 }

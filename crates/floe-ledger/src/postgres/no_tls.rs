@@ -1,4 +1,4 @@
-//! A build without TLS, for programs whose database is on the same machine, or behind a proxy that encrypts.
+//! A build without TLS, for programs with a database on the same machine, or behind a proxy that encrypts.
 
 use tokio_postgres::NoTls;
 use tokio_postgres::config::SslMode;
@@ -8,7 +8,7 @@ use crate::OpenError;
 
 pub(super) type Tls = NoTls;
 
-/// `sslmode=prefer`, the default, goes without it, as with a server that has none.
+/// `sslmode=prefer`, the default, continues without TLS, as with a server that has none.
 pub(super) fn tls(settings: &Settings) -> Result<Tls, OpenError> {
     match settings.config.get_ssl_mode() {
         SslMode::Disable | SslMode::Prefer => Ok(NoTls),

@@ -1,22 +1,22 @@
-//! Who runs the statements: connections of floe's own, or the program's.
+//! Runs the statements, on floe's own connections or on the program's.
 
 use std::fmt::{self, Display};
 use std::thread;
 
-/// A PostgreSQL database, over whatever connections a program has to it: see [`Postgres::over`](super::Postgres::over).
+/// A PostgreSQL database, over any connections that a program has to it: see [`Postgres::over`](super::Postgres::over).
 ///
-/// A call blocks, and may come from any thread. It needs no setting of the session, and no two of them the same
-/// connection: a pooler may stand in between.
+/// A call blocks, and may come from any thread. It needs no session setting, and two calls need not use the same
+/// connection, so a pooler may stand in between.
 pub trait Queries: Send + Sync {
     /// Runs one statement, in a transaction of its own, and returns its rows. The parameters `$1`, `$2`, … are texts, and so
     /// are all columns.
     ///
     /// # Errors
-    /// [`QueryError`]: the database's own, or that there was no answer in time. Whether the statement took effect may be unknown.
+    /// [`QueryError`]: the database's error, or no answer in time. It may be unknown whether the statement took effect.
     fn query(&self, sql: &str, values: &[&str]) -> Result<Vec<Row>, QueryError>;
 }
 
-/// A row: the text of each column, `None` where it is NULL.
+/// A row: the text of each column, `None` if it is NULL.
 pub type Row = Vec<Option<String>>;
 
 /// Why a statement was not answered.
@@ -24,7 +24,7 @@ pub type Row = Vec<Option<String>>;
 pub struct QueryError {
     pub(super) code: Option<String>,
     pub(super) text: String,
-    /// Whether the text says what to do about it already.
+    /// Whether the text already says what to do.
     pub(super) is_whole: bool,
 }
 
@@ -41,13 +41,13 @@ impl Display for QueryError {
 impl std::error::Error for QueryError {}
 
 impl QueryError {
-    /// What went wrong, with PostgreSQL's code for it (`42P01`, its SQLSTATE) where it is PostgreSQL that says so. By the code floe
-    /// tells a table that is gone from a server that is.
+    /// The error's text, with PostgreSQL's code for it (`42P01`, its SQLSTATE) if PostgreSQL reports it. By the code,
+    /// floe distinguishes a missing table from a server that is down.
     pub fn new(code: Option<&str>, text: impl Display) -> Self {
         Self { code: code.map(str::to_owned), text: text.to_string(), is_whole: false }
     }
 
-    /// What has no code does not come from the database, but from the client that the program brought.
+    /// An error without a code comes from the program's client, not from the database.
     fn of_the_program(mut self) -> Self {
         if self.code.is_none() {
             self.text.push_str(" (the program's own client says so: look at its settings, too)");
@@ -56,8 +56,8 @@ impl QueryError {
     }
 }
 
-/// Drops them on a thread of its own: the last floe may be dropped on a thread of an async runtime, where some clients may not
-/// block, as they do when they say goodbye.
+/// Drops the queries on a thread of its own. The last floe may be dropped on a thread of an async runtime. Some clients
+/// block when they say goodbye, which is not allowed there.
 pub(super) struct DroppedApart<Q: Queries + 'static>(Option<Q>);
 
 impl<Q: Queries + 'static> DroppedApart<Q> {
@@ -81,7 +81,7 @@ impl<Q: Queries + 'static> Drop for DroppedApart<Q> {
         if let Ok(thread) =
             thread::Builder::new().name("floe-postgres".to_owned()).spawn(move || drop(queries))
         {
-            // A panic in it is the client's own, and was told.
+            // A panic in it is the client's own, and was reported.
             let _outcome = thread.join();
         }
     }

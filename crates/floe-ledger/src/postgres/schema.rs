@@ -1,4 +1,4 @@
-//! What is looked at before a ledger is used: the server's settings, and the tables.
+//! The checks before a ledger is used: the server's settings, and the tables.
 
 use floe::ledger::LedgerError;
 
@@ -9,20 +9,20 @@ use crate::remote::options::let_be;
 use crate::remote::{Wanted, realm as words};
 use crate::{OpenError, Opening};
 
-/// The version of the tables. Version 3 compares and swaps records; the ones before it had a column for each number.
+/// The version of the tables. Version 3 compares and swaps records; earlier versions had a column for each number.
 const VERSION: i64 = 3;
 
-/// The tables, for the schema `floe`; `docs/ledgers.md` repeats them for those who make them by hand.
+/// The tables, for the schema `floe`; `docs/ledgers.md` repeats them for operators who make them by hand.
 const TABLES: &str = include_str!("tables.sql");
 
-/// The step from the versions before, once the tables are there. It leaves the former tables where they are, and has
-/// `PostgreSQL` tell who writes to them that a newer floe has taken over.
+/// The step from earlier versions, once the new tables exist. It keeps the former tables, and makes `PostgreSQL` tell
+/// everyone who writes to them that a newer floe has taken over.
 const FROM_2: &str = include_str!("from_2.sql");
 
-/// What floe is tested on from here up; older ones lack `starts_with` (11) or are out of support for years.
+/// floe is tested from this version on. Older ones lack `starts_with` (11), or have been out of support for years.
 const OLDEST: i64 = 120_000;
 
-/// `floe` in ASCII: whoever makes the tables holds this lock, so that two first starts do not collide.
+/// `floe` in ASCII. A process that makes the tables holds this lock, so that two first starts do not collide.
 const LOCK: i64 = 0x666c_6f65;
 
 pub(super) const SETTINGS: &str = "
@@ -30,8 +30,8 @@ SELECT current_setting('server_version_num'), current_setting('server_version'),
        current_setting('fsync'), current_setting('full_page_writes'), current_setting('server_encoding')
 ";
 
-/// The schema; whether it is there, whether its table `version` is, which of floe's tables are not logged though they have to be,
-/// and which are there.
+/// The schema; whether it exists, whether its table `version` exists, which of floe's tables are not logged though they
+/// have to be, and which ones exist.
 const FIND: &str = "
 SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1::text)::text,
        coalesce(bool_or(c.relname = 'version'), false)::text,
@@ -41,7 +41,7 @@ FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamesp
 WHERE n.nspname = $1::text AND c.relname IN ('version', 'record', 'counting')
 ";
 
-/// A replica, or a server that has not come up yet.
+/// A replica, or a server that is still starting.
 pub(super) fn is_in_recovery(shown: &str) -> LedgerError {
     LedgerError::Unavailable(format!(
         "{shown} is in recovery: it is a replica, or is still starting. Name the primary (with several hosts in the URL, \
@@ -49,8 +49,8 @@ pub(super) fn is_in_recovery(shown: &str) -> LedgerError {
     ))
 }
 
-/// Refuses a server that is not fit to keep marks, by what [`SETTINGS`] found, and remarks on what was found otherwise than one
-/// would expect.
+/// Refuses a server that is not fit to keep marks, by the result of [`SETTINGS`], and adds a remark for each unexpected
+/// finding.
 pub(super) fn check_server(
     found: &[Row],
     shown: &str,
@@ -86,7 +86,7 @@ pub(super) fn check_server(
     Ok(remarks)
 }
 
-/// Makes the tables where they are missing, and brings those of an older floe up to date; what was remarked on the way.
+/// Makes missing tables, and updates those of an older floe. Returns the remarks.
 pub(super) fn enter(
     queries: &dyn Queries,
     schema: &str,
@@ -111,7 +111,7 @@ pub(super) fn enter(
         if !wanted.may_make(shown, &format!("the table {schema}.version"))? {
             return Err(wanted.is_not_there(opening.realm(), &[], shown).into());
         }
-        // All are made at once: these are somebody else's.
+        // floe makes all its tables at once, so these belong to someone else.
         if let Some(others) = found(3) {
             return Err(LedgerError::Unfit(format!(
                 "the schema {schema} at {shown} has tables of these names that are not floe's ({others}): give floe a schema of its own \
@@ -119,7 +119,7 @@ pub(super) fn enter(
             ))
             .into());
         }
-        // To ask for a schema that is there still takes the right to make one.
+        // `CREATE SCHEMA IF NOT EXISTS` needs the right to create one even if it exists.
         let is_there = found(0) == Some("true");
         let make_schema =
             if is_there { String::new() } else { format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\";\n") };
@@ -155,7 +155,7 @@ pub(super) fn enter(
     }
 }
 
-/// One transaction, and nobody else's at a time, in one statement.
+/// One transaction in one statement, under the lock that only one process holds.
 fn in_turn(sql: &str) -> String {
     format!("DO $floe$ BEGIN\nPERFORM pg_advisory_xact_lock({LOCK});\n{sql}END $floe$")
 }

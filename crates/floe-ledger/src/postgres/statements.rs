@@ -1,33 +1,33 @@
 //! The statements, one for each call, and why each is linearizable.
 //!
-//! All run as single statements, each a transaction of its own, and depend on no setting of the session. Their values and
-//! their columns are texts, so that whatever speaks SQL can run them ([`Queries`](super::Queries)). Two properties of
-//! PostgreSQL carry the argument:
+//! Each is a single statement and a transaction of its own, and depends on no session setting. Their values and columns
+//! are texts, so any SQL client can run them ([`Queries`](super::Queries)). The argument rests on two properties of
+//! PostgreSQL:
 //!
-//! 1. All parts of one statement, the data-modifying parts of its WITH included, read one **snapshot**, taken while
-//!    the statement runs. It holds every transaction whose commit anyone has heard of, and none whose WAL is not
-//!    flushed (a transaction becomes visible after its flush, and after its synchronous standby has answered). So what
-//!    `get` reads is right at the moment of the snapshot, which lies inside the call, and is durable.
-//! 2. An UPDATE whose row another transaction has changed since the snapshot waits for that transaction, then checks
-//!    its WHERE **again on the newest version of the row** (at READ COMMITTED; above that level it fails instead). So
-//!    where `put` moves a row, the record was the expected one when it was locked, and is until the commit.
+//! 1. All parts of one statement, including the data-modifying parts of its WITH, read one **snapshot**, taken while
+//!    the statement runs. It holds every transaction whose commit anyone has heard of, and none with an unflushed WAL (a
+//!    transaction becomes visible after its flush, and after its synchronous standby has answered). So what `get` reads
+//!    is right at the moment of the snapshot, which lies inside the call, and is durable.
+//! 2. If another transaction has changed an UPDATE's row since the snapshot, the UPDATE waits for that transaction,
+//!    then checks its WHERE **again on the newest version of the row** (at READ COMMITTED; above that level it fails).
+//!    So if `put` changes a row, the record was the expected one when it was locked, and stays it until the commit.
 //!
-//! A record's version is its text: no two writes of floe leave the same ([`floe::store`]). Where `put` moves nothing, the
-//! statement returns the record of its snapshot, which may still be the expected one, if it was changed since.
+//! A record's version is its text: no two writes of floe leave the same ([`floe::store`]). If `put` changes nothing,
+//! the statement returns the record of its snapshot. That may still be the expected one, if it was changed since.
 //!
-//! A commit waits for its flush (and its standby) by the value that `synchronous_commit` has when it commits. So each
-//! statement that writes sets it for its own transaction, whatever the session says.
+//! A commit waits for its flush (and its standby) by the value of `synchronous_commit` at the commit. So each statement
+//! that writes sets it for its own transaction, whatever the session's value is.
 //!
 //! # Counters
-//! A counter's order is the cluster's, so each batch of callers needs the server, and would wait for a flush each. The
-//! table `counting` spares most of them that: its row `[used, until)` is what is left of the range that the record says was
-//! reserved last, and a count moves `used`, in a row of an **unlogged** table. Such an UPDATE is as atomic and as
-//! ordered as any other, and its commit waits for no flush. After a crash PostgreSQL empties unlogged tables, and a replica
-//! has never had their rows: what was left is lost with the row, and the next count goes on at the mark, above all that
-//! was handed out (I1, I2). This is reserving a range durably and minting inside it once more, inside the server.
+//! A counter's order belongs to the cluster, so each batch of callers needs the server, and would wait for a flush each.
+//! The table `counting` spares most of them that. Its row `[used, until)` is the rest of the range that the record says was
+//! reserved last. A count changes `used`, in a row of an **unlogged** table. Such an UPDATE is as atomic and as ordered as
+//! any other, and its commit waits for no flush. After a crash PostgreSQL empties unlogged tables, and a replica never has
+//! their rows. Then the rest is lost with the row, and the next count continues at the mark, above all numbers handed out
+//! (I1, I2). So inside the server, too, a range is reserved durably before its numbers are minted.
 //!
-//! A row is written only together with the record, while that is locked; others see both when they are committed, and so
-//! flushed. Locks are taken in one order, `record` before `counting`.
+//! A row is written only together with the record, while that is locked. Others see both when they are committed, and
+//! so flushed. Locks are taken in one order, `record` before `counting`.
 
 /// The statements, for the tables in one schema.
 pub(super) struct Statements {
@@ -48,22 +48,22 @@ impl Statements {
     }
 }
 
-/// The statements and the tables are written for the schema `floe`. Where a parameter is no text to the server it is one by
-/// name, since a client may ask the server for the types. `DURABLY` is set in each that writes.
+/// The statements and the tables are written for the schema `floe`. If the server does not take a parameter as text, a cast
+/// by name makes it one, because a client may ask the server for the types. Each statement that writes sets `DURABLY`.
 pub(super) fn in_schema(sql: &str, schema: &str) -> String {
     sql.replace("DURABLY", DURABLY).replace("floe.", &format!("\"{schema}\"."))
 }
 
-/// The commit waits for its flush, and on the standby as long as the session wants.
+/// The commit waits for its flush, and for the standby as long as the session wants.
 const DURABLY: &str = "set_config('synchronous_commit', CASE current_setting('synchronous_commit') \
                        WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)";
 
-/// key. One row: the record, and whether the server is one from which marks must not be read.
+/// key. One row: the record, and whether marks must not be read from this server.
 const GET: &str = "
 SELECT r.record, pg_is_in_recovery()::text FROM (SELECT 1) AS one LEFT JOIN floe.record AS r ON r.key = $1
 ";
 
-/// key, record. A first column where it was made; where another record is there, that in the second one; else no row.
+/// key, record. The first column is set if it was made. If another record exists, the second column has it; else no row.
 const CREATE: &str = "
 WITH done AS (
     INSERT INTO floe.record (key, record) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING DURABLY AS durably
@@ -81,7 +81,7 @@ SELECT durably, NULL FROM done
 UNION ALL SELECT NULL, record FROM floe.record WHERE key = $1 AND NOT EXISTS (SELECT FROM done)
 ";
 
-/// key, record, expected, the key of what is left, start, end.
+/// key, record, expected, the key of the remaining range, start, end.
 const PUT_AHEAD: &str = "
 WITH done AS (
     UPDATE floe.record SET record = $2 WHERE key = $1 AND record = $3 RETURNING DURABLY AS durably
@@ -95,7 +95,7 @@ SELECT durably, NULL FROM done
 UNION ALL SELECT NULL, record FROM floe.record WHERE key = $1 AND NOT EXISTS (SELECT FROM done)
 ";
 
-/// the key of what is left, floor, count, the highest `used` that will do. What was used before and is now; else what is left.
+/// the key of the remaining range, floor, count, the highest allowed `used`. Returns `used` before and now, or the rest.
 const TAKE: &str = "
 WITH taken AS (
     UPDATE floe.counting SET previous = used, used = greatest(used, $2::text::bigint) + $3::text::bigint
@@ -106,7 +106,7 @@ SELECT 'taken', previous::text, used::text FROM taken
 UNION ALL SELECT 'left', used::text, until::text FROM floe.counting WHERE key = $1 AND NOT EXISTS (SELECT FROM taken)
 ";
 
-/// the key of what is left, at least. Of a range that the raised mark has passed nothing is left.
+/// the key of the remaining range, at least. If the raised mark is past the range, nothing of it is left.
 const SKIP: &str = "
 UPDATE floe.counting SET previous = used, used = least(greatest(used, $2::text::bigint), until) WHERE key = $1
 ";

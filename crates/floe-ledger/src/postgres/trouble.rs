@@ -1,4 +1,4 @@
-//! From PostgreSQL's errors to the ledger's, each with its cause and the way out.
+//! Turns PostgreSQL's errors into the ledger's, each with its cause and the way out.
 
 use std::error::Error as _;
 
@@ -10,12 +10,12 @@ use super::queries::QueryError;
 use crate::OpenError;
 use crate::remote::realm::RAISE;
 
-/// What the client of floe's own connections says.
+/// An error of the client on floe's own connections.
 pub(super) fn of(error: &Error) -> QueryError {
     QueryError::new(error.code().map(SqlState::code), cause(error))
 }
 
-/// While the ledger is opened, a wrong name, password or database is what the user asked for.
+/// While the ledger is opened, a wrong name, password or database is the user's error.
 pub(super) fn at_open(error: &QueryError, shown: &str) -> OpenError {
     match error.code.as_deref().map(SqlState::from_code) {
         Some(SqlState::INSUFFICIENT_PRIVILEGE) => LedgerError::Unfit(sentence(shown, error)).into(),
@@ -27,7 +27,7 @@ pub(super) fn at_open(error: &QueryError, shown: &str) -> OpenError {
     }
 }
 
-/// In a running process a password may be changed and a right withdrawn, and given again: worth another try.
+/// While a process runs, a password may be changed, and a right withdrawn and given again: try again later.
 pub(super) fn at_work(error: &QueryError, shown: &str) -> LedgerError {
     match error.code.as_deref().map(SqlState::from_code) {
         Some(code) if is_missing(&code) => LedgerError::Unfit(format!(
@@ -45,7 +45,7 @@ fn sentence(shown: &str, error: &QueryError) -> String {
     format!("{shown}: {error}; {way_out}")
 }
 
-/// The wrong password, user or database.
+/// A wrong password, user or database.
 fn is_access(code: &SqlState) -> bool {
     [
         SqlState::INVALID_PASSWORD,
@@ -59,10 +59,10 @@ fn is_missing(code: &SqlState) -> bool {
     [SqlState::UNDEFINED_TABLE, SqlState::UNDEFINED_COLUMN, SqlState::INVALID_SCHEMA_NAME].contains(code)
 }
 
-/// What to do about the errors that have one answer.
+/// The way out, for errors that have only one.
 fn way_out(error: &QueryError) -> Option<&'static str> {
     let Some(code) = error.code.as_deref() else {
-        // The client's own refusals carry no code: "invalid configuration: password missing".
+        // The client's own errors have no code: "invalid configuration: password missing".
         return error
             .text
             .contains("password missing")
@@ -86,7 +86,7 @@ fn way_out(error: &QueryError) -> Option<&'static str> {
     })
 }
 
-/// The error and what is beneath it, without what PostgreSQL's own text would repeat.
+/// The error and its causes, without what PostgreSQL's own text would repeat.
 fn cause(error: &Error) -> String {
     if let Some(db) = error.as_db_error() {
         return db.message().to_owned();

@@ -17,7 +17,7 @@ use crate::remote::ssl_mode::{self, Use, Verify};
 /// When a silent connection is probed. libpq leaves that to the system, which takes two hours.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// What else an option may be, as libpq has it.
+/// The other known options, as in libpq.
 const OF_LIBPQ: &[&str] = &[
     "host",
     "hostaddr",
@@ -39,7 +39,7 @@ const OF_LIBPQ: &[&str] = &[
     "channel_binding",
 ];
 
-/// The port where none is named.
+/// The default port.
 const PORT: u16 = 5432;
 
 pub(super) struct Settings {
@@ -57,7 +57,7 @@ impl Settings {
     pub(super) fn parse(url: &str, environment: Environment<'_>) -> Result<Self, OpenError> {
         let (base, query) = split(url);
         if query.contains('@') {
-            // Perhaps the end of a password that was not escaped: no part of it is shown.
+            // This may be the end of a password that was not escaped: show no part of it.
             return Err(no_url(""));
         }
         let (mut schema, mut allow_unsafe) = ("floe".to_owned(), false);
@@ -124,7 +124,7 @@ fn no_url(part: &str) -> OpenError {
     ))
 }
 
-/// The URL up to its options, and the options. As for libpq, a `?` before the `@` belongs to the password.
+/// The URL up to its options, and the options. As in libpq, a `?` before the `@` belongs to the password.
 fn split(url: &str) -> (&str, &str) {
     let authority = url.find("//").map_or(0, |slashes| slashes + 2);
     let credentials = match url[authority..].find(['@', '/']) {
@@ -137,7 +137,7 @@ fn split(url: &str) -> (&str, &str) {
     }
 }
 
-/// What the URL leaves out.
+/// Adds what the URL leaves out.
 fn complete(config: &mut Config, environment: Environment<'_>) -> Result<(), OpenError> {
     if config.get_user().is_none()
         && let Some(user) = environment("PGUSER")
@@ -162,7 +162,7 @@ fn complete(config: &mut Config, environment: Environment<'_>) -> Result<(), Ope
     Ok(())
 }
 
-/// The first line `host:port:database:user:password` that matches, `*` matching anything.
+/// The first matching line `host:port:database:user:password`; `*` matches anything.
 fn from_passfile(config: &Config, environment: Environment<'_>) -> Result<Option<String>, OpenError> {
     let file = match environment("PGPASSFILE") {
         Some(file) => PathBuf::from(file),
@@ -171,7 +171,7 @@ fn from_passfile(config: &Config, environment: Environment<'_>) -> Result<Option
             None => return Ok(None),
         },
     };
-    // A file that is not there or not ours to read is no error for libpq either: the server may ask for no password.
+    // If the file is missing or unreadable, libpq reports no error either: the server may want no password.
     let Ok(text) = fs::read_to_string(&file) else { return Ok(None) };
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(host)) => host.clone(),
@@ -196,7 +196,7 @@ fn password_in(line: &str, wanted: [&str; 4]) -> Option<String> {
     if line.starts_with('#') {
         return None;
     }
-    // A backslash keeps the colon or backslash behind it.
+    // A backslash protects a following colon or backslash.
     let (mut fields, mut characters) = (vec![String::new()], line.chars());
     while let Some(character) = characters.next() {
         match (character, fields.len()) {
@@ -237,7 +237,7 @@ pub(super) fn shown_at(hosts: &str, database: &str, schema: &str) -> String {
     if schema == "floe" { place } else { format!("{place}?schema={schema}") }
 }
 
-/// A name that needs no quotes, so that it is the same in floe and in psql.
+/// A name that needs no quotes, so it is the same in floe and in psql.
 pub(super) fn schema_name(name: String) -> Result<String, OpenError> {
     let first = name.bytes().next().is_some_and(|first| first.is_ascii_lowercase() || first == b'_');
     let rest = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');

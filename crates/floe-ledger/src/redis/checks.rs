@@ -1,4 +1,4 @@
-//! What is said and looked at on every new connection: who floe is, and whether the server is fit to keep marks.
+//! The start of every new connection: the login, and the checks whether the server is fit to keep marks.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use super::url::Settings;
 use super::{Trouble, trouble};
 use crate::remote::options::let_be;
 
-/// The oldest version that is taken, major and minor.
+/// The oldest accepted version, major and minor.
 const OLDEST: (u32, u32) = (6, 2);
 
-/// Says who floe is, and which database it wants.
+/// Logs in, and selects the database.
 pub(super) async fn introduce(link: &mut Link, settings: &Settings) -> Result<(), Trouble> {
     if settings.user.is_some() || settings.password.is_some() {
         let mut command = cmd("AUTH");
@@ -23,14 +23,14 @@ pub(super) async fn introduce(link: &mut Link, settings: &Settings) -> Result<()
     if settings.database != 0 {
         link.ask::<()>(cmd("SELECT").arg(settings.database)).await.map_err(Trouble::Store)?;
     }
-    // For whoever reads CLIENT LIST. A user who may not do this may do all that floe needs.
+    // For readers of CLIENT LIST. A user without this right may still have all the rights that floe needs.
     match link.ask::<()>(cmd("CLIENT").arg("SETNAME").arg("floe")).await {
         Err(error) if !is_denied(&error) => Err(Trouble::Store(error)),
         _ => Ok(()),
     }
 }
 
-/// Refuses a server that is not fit to keep marks, or notes in what. Whether it is a node of a cluster.
+/// Refuses a server that is not fit to keep marks, or notes why. Returns whether it is a node of a cluster.
 pub(super) async fn check_server(
     link: &mut Link,
     settings: &Settings,
@@ -67,10 +67,10 @@ pub(super) async fn check_server(
     Ok(is(&info, "cluster_enabled", "1"))
 }
 
-/// Settings and figures of a server, by name.
+/// A server's settings and figures, by name.
 pub(super) type Facts = HashMap<String, String>;
 
-/// What `INFO` tells: a line `name:value` for each.
+/// The content of `INFO`: a line `name:value` for each.
 pub(super) fn facts(info: &str) -> Facts {
     let pairs = info.lines().filter_map(|line| line.split_once(':'));
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
@@ -80,7 +80,7 @@ fn is(facts: &Facts, name: &str, value: &str) -> bool {
     facts.get(name).is_some_and(|found| found == value)
 }
 
-/// What no URL can allow: the wrong kind of server, or one that is not ready.
+/// Faults that no URL can allow: the wrong kind of server, or one that is not ready.
 pub(super) fn check_state(info: &Facts, shown: &str) -> Result<(), Trouble> {
     if is(info, "redis_mode", "sentinel") {
         return Err(unfit(format!(
@@ -129,20 +129,20 @@ fn check_file(file: &Facts, judge: &mut Judge<'_>) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Whether the user may not do this, or the server has no such command (any more).
+/// Whether the user lacks the right, or the server does not have the command (any more).
 fn is_denied(error: &RedisError) -> bool {
     let cause = trouble::cause(error);
     trouble::is_denied(&cause) || cause.contains("unknown command") || cause.contains("nknown subcommand")
 }
 
-/// Refuses what endangers marks, or notes it where the URL allows it.
+/// Refuses what endangers marks, or notes it if the URL allows it.
 struct Judge<'a> {
     settings: &'a Settings,
     remarks: &'a mut Vec<String>,
 }
 
 impl Judge<'_> {
-    /// What a command tells; `None` where the server does not let floe look and the URL allows that.
+    /// A command's answer; `None` if the server does not let floe look and the URL allows that.
     async fn look<T: FromRedisValue>(
         &mut self,
         link: &mut Link,

@@ -27,7 +27,7 @@ use crate::remote::{Bounds, Connect, Connected, Wanted, tls};
 /// When a silent connection is probed. Redis itself does so after five minutes.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// How a server is reached.
+/// How to reach a server.
 pub(super) struct Server {
     settings: Settings,
     tls: Option<(TlsConnector, ServerName<'static>)>,
@@ -38,12 +38,12 @@ pub(super) struct Server {
 pub(super) struct Link {
     connection: MultiplexedConnection,
     driver: Driver,
-    /// A node of a cluster has the keys of some slots alone.
+    /// A node of a cluster has only the keys of some slots.
     pub(super) is_in_a_cluster: bool,
 }
 
-/// The task that reads and writes the socket. It ends when the server closes the connection. Nothing promises that it
-/// ends without its connection while requests wait for their answers, so it is made to.
+/// The task that reads and writes the socket. It ends when the server closes the connection. Nothing guarantees that it
+/// ends without its connection while requests wait for answers, so it is aborted.
 struct Driver(JoinHandle<()>);
 
 impl Drop for Driver {
@@ -75,7 +75,7 @@ impl Server {
         SockRef::from(&socket).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
         let Some((connector, host)) = &self.tls else { return self.begin(socket).await };
         let encrypted = connector.connect(host.clone(), socket).await;
-        // Without these words nobody would know that it was TLS.
+        // Without this text, the error would not show that TLS failed.
         let failed =
             |error: io::Error| io::Error::new(error.kind(), format!("the TLS handshake failed: {error}"));
         self.begin(encrypted.map_err(failed)?).await
@@ -85,7 +85,7 @@ impl Server {
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     ) -> Result<Link, RedisError> {
-        // floe bounds its calls itself, and says AUTH and SELECT itself: see `checks::introduce`.
+        // floe bounds its calls itself, and sends AUTH and SELECT itself: see `checks::introduce`.
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let info =
             RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP2).set_skip_set_lib_name();
@@ -139,7 +139,7 @@ impl Link {
         command.query_async(&mut self.connection).await
     }
 
-    /// Runs a script by its hash. A server that does not know it (yet, or since it was restarted) is given its text.
+    /// Runs a script by its hash. If the server does not know it (yet, or since its restart), floe sends the text.
     pub(super) async fn evaluate<T: FromRedisValue>(
         &mut self,
         script: &Script,

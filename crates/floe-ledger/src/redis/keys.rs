@@ -1,10 +1,10 @@
-//! Where a record is kept in the database.
+//! The place of a record in the database.
 //!
-//! A realm is one hash, `floe:{REALM}`, and a sorted set of its fields. The braces are a hash tag: a Redis Cluster keeps both in
-//! one slot, so a script may use them together. A brace in the realm's name would end the tag early and is escaped, so what
-//! stands between the braces is one realm's alone.
+//! A realm is one hash, `floe:{REALM}`, and a sorted set of its fields. The braces are a hash tag: a Redis Cluster
+//! keeps both in one slot, so a script may use them together. A brace in the realm's name would end the tag early, so
+//! it is escaped. The text between the braces therefore belongs to one realm only.
 
-/// The realms that were made in this database, a set.
+/// The set of realms that were made in this database.
 pub(super) const REALMS: &str = "floe:realms";
 
 /// The field of the realm's own record.
@@ -13,7 +13,7 @@ pub(super) const REALM: &str = "realm";
 /// The keys of one realm.
 #[derive(Clone)]
 pub(super) struct Keys {
-    /// A hash: `version` of the layout, each record under its field, and what counters have reserved ahead.
+    /// A hash: the layout's `version`, each record under its field, and what counters have reserved ahead.
     pub(super) records: String,
     /// The fields of all records, a sorted set with score 0: its order is that of bytes.
     pub(super) fields: String,
@@ -37,7 +37,7 @@ pub(super) fn place_of(key: &str) -> (&str, String) {
     }
 }
 
-/// The realm of a record's key, and the field of what is reserved ahead beside it: `ahead/n/orders`.
+/// The realm of a record's key, and the field of what is reserved ahead for it: `ahead/n/orders`.
 pub(super) fn ahead_of(key: &str) -> (&str, String) {
     let (realm, field) = place_of(key);
     (realm, field.replacen("mark/", "ahead/", 1))

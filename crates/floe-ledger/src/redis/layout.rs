@@ -1,4 +1,4 @@
-//! What is looked at on every new connection once the server is known to be fit: the layout of the realm's keys.
+//! The last check of every new connection, once the server is known to be fit: the layout of the realm's keys.
 
 use floe::ledger::LedgerError;
 
@@ -8,7 +8,7 @@ use super::keys::Keys;
 use super::scripts::{self, VERSION};
 use crate::remote::{Wanted, realm as words};
 
-/// Brings the realm of an older floe up to date, in one script. Where there is no realm nothing is done.
+/// Updates the realm of an older floe, in one script. Does nothing if there is no realm.
 pub(super) async fn enter(
     link: &mut Link,
     keys: &Keys,
@@ -49,7 +49,7 @@ pub(super) async fn enter(
 }
 
 /// # Errors
-/// `Unfit` where the version is that of a newer floe, or of none.
+/// `Unfit` if the version belongs to a newer floe, or to none.
 pub(super) fn known(version: Option<&str>, keys: &Keys, shown: &str) -> Result<u32, LedgerError> {
     match version.and_then(|version| version.parse().ok()) {
         Some(known @ 1..=VERSION) => Ok(known),

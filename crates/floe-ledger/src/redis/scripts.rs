@@ -1,33 +1,33 @@
 //! The scripts, and why each is linearizable and durable.
 //!
-//! **Linearizable.** A master runs one script or command at a time and nothing beside it, so a call takes place at one
-//! moment between its request and its reply, and sees every call before it. (A call on a replica would not: replicas are
-//! refused, and one that a master turns into denies each write with `READONLY`, and so each range.)
+//! **Linearizable.** A master runs one script or command at a time, and nothing beside it. So a call takes place at one
+//! moment between its request and its reply, and sees every call before it. (A call on a replica would not. Replicas
+//! are refused, and if a master becomes one, it denies each write with `READONLY`, and so each range.)
 //!
-//! **Durable.** With `appendonly yes` and `appendfsync always` the server appends what a round of its event loop has
-//! written to the append-only file, and flushes that file, before it sends any reply of that round (`beforeSleep` in
-//! `server.c` calls `flushAppendOnlyFile` before `handleClientsWithPendingWrites`; where the flush fails, the server
-//! exits). So whatever a reply rests on, the caller's own write or somebody else's that it has read, is on the disk.
-//! A script's writes are appended as one transaction, of which a restart replays all or nothing. With
-//! `no-appendfsync-on-rewrite yes` that flush is left out while a child process writes a file, with `everysec` it
-//! comes up to two seconds after the reply: hence the checks at connect.
+//! **Durable.** With `appendonly yes` and `appendfsync always` the server appends the writes of a round of its event
+//! loop to the append-only file, and flushes that file, before it sends any reply of that round (`beforeSleep` in
+//! `server.c` calls `flushAppendOnlyFile` before `handleClientsWithPendingWrites`; if the flush fails, the server
+//! exits). So everything that a reply depends on, the caller's own write or another one that it has read, is on disk. A
+//! script's writes are appended as one transaction, of which a restart replays all or nothing.
+//! `no-appendfsync-on-rewrite yes` skips that flush while a child process writes a file, and `everysec` flushes up to
+//! two seconds after the reply: hence the checks at connect.
 //!
-//! **As a whole.** Redis asks before a script's first write whether there is memory, and whether this server may
-//! write. Nothing undoes what a script wrote before an error, so every check comes before the first write, and the record
-//! last: a user whose rights end before that has a field in the list that holds nothing.
+//! **As a whole.** Before a script's first write, Redis checks whether there is memory, and whether this server may
+//! write. Nothing undoes what a script wrote before an error. So every check comes before the first write, and the
+//! record is written last: if a user's rights end before that, the list has a field without a record.
 //!
-//! **The right layout, and the right realm.** Each write looks whether the realm is there in the version that this floe knows, and
-//! each write of a record whether it is the realm of that record. So a `FLUSHALL` under a running ledger, a realm that was made
-//! anew after it, and a newer floe that has taken over, are noticed by the next one.
+//! **The right layout, and the right realm.** Each write checks that the realm exists in the version that this floe
+//! knows. Each write of a record checks that it is that record's realm. So after a `FLUSHALL` under a running ledger,
+//! after the realm was made again, and after a newer floe has taken over, the next write notices it.
 //!
 //! # Counters
-//! A counter's order is the cluster's, so many nodes write its record at once, and all but one would lose each round. The field
-//! `ahead/…` beside the record, `USED UP_TO`, is what is left of the range that the record says was reserved last, and a count
-//! moves `USED`, in one script, whatever the others do (I2). It is written together with the record, or moved up.
+//! A counter's order belongs to the cluster, so many nodes write its record at once, and all but one would lose each round.
+//! The field `ahead/…` beside the record, `USED UP_TO`, is the rest of the range that the record says was reserved last. A
+//! count changes `USED`, in one script, whatever the others do (I2). It is written together with the record, or moved up.
 
 use std::sync::LazyLock;
 
-/// A script and the name by which a server knows it once it has run it.
+/// A script, and the name by which a server knows it after it has run it.
 pub(super) struct Script {
     pub(super) text: String,
     pub(super) hash: String,
@@ -44,10 +44,10 @@ impl Script {
 /// The version of the layout of keys and fields. Version 2 compares and swaps records; version 1 had a hash for each.
 pub(super) const VERSION: u32 = 2;
 
-/// What [`PUT`] answers where the realm is another one than that of the record.
+/// [`PUT`]'s answer if the realm is not the record's realm.
 pub(super) const ANOTHER: &str = "another";
 
-/// What a script answers first, where it did not do what it was asked: the layout has another version, which follows, or none.
+/// A script's first word if it did nothing: the layout has another version, which follows, or none.
 pub(super) const LAYOUT: &str = "layout";
 
 /// KEYS[1] is the realm and ARGV[1] the field, in every script that writes. A realm is made with its version.
@@ -56,8 +56,8 @@ local version = redis.call('HGET', KEYS[1], 'version')
 if version ~= '2' and (version or ARGV[1] ~= 'realm') then return {'layout', version} end
 ";
 
-/// `high, low = halves(text)`, so that `text = high * 10^9 + low`; `below(a, b)` is `a < b`; `sum(a, b)` is `a + b`. Lua's
-/// numbers are doubles, exact up to 2^53 only.
+/// `high, low = halves(text)`, so that `text = high * 10^9 + low`; `below(a, b)` is `a < b`; `sum(a, b)` is `a + b`.
+/// Lua's numbers are doubles, which are exact only up to 2^53.
 const NUMBERS: &str = "
 local function halves(text)
   return tonumber(string.sub(text, 1, -10)) or 0, tonumber(string.sub(text, -9))
@@ -77,14 +77,14 @@ local function sum(a, b)
 end
 ";
 
-/// What is left of the range that a counter has reserved ahead, in the field ARGV[1].
+/// The rest of the range that a counter has reserved ahead, in the field ARGV[1].
 const LEFT: &str = "
 local used, up_to = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^(%d+) (%d+)$')
 if not used then return {'left'} end
 ";
 
-/// KEYS: realm, fields. ARGV: field, record, the expected one where there is one; and perhaps the field of what is reserved
-/// ahead, and where the new range of it begins and ends.
+/// KEYS: realm, fields. ARGV: field, record, the expected record if there is one; and optionally the field of what is
+/// reserved ahead, and the start and end of its new range.
 pub(super) static PUT: LazyLock<Script> = LazyLock::new(|| {
     Script::of(&[
         VERSIONED,
@@ -106,7 +106,7 @@ return {'done'}
     ])
 });
 
-/// KEYS: realm, fields. ARGV: the field of what is reserved ahead, floor, count, the highest `used` that will do.
+/// KEYS: realm, fields. ARGV: the field of what is reserved ahead, floor, count, the highest allowed `used`.
 pub(super) static TAKE: LazyLock<Script> = LazyLock::new(|| {
     Script::of(&[
         VERSIONED,
@@ -135,8 +135,8 @@ return {'left'}
     ])
 });
 
-/// KEYS: realm, fields. ARGV: the least and the greatest field as `ZRANGEBYLEX` takes them, limit. Each field, with its record
-/// where it is still there.
+/// KEYS: realm, fields. ARGV: the lowest and the highest field as `ZRANGEBYLEX` takes them, limit. Returns each field,
+/// with its record if that still exists.
 pub(super) static LIST: LazyLock<Script> = LazyLock::new(|| {
     Script::of(&["
 local found = {}
@@ -148,8 +148,8 @@ return found
 "])
 });
 
-/// KEYS: realm, fields, and the sorted set `records` of version 1. The version, the id that version 1 kept beside it, and whether
-/// there are records of the realm. (The realm's own is the one that is put back by hand, before the others' list is of use.)
+/// KEYS: realm, fields, and the sorted set `records` of version 1. Returns the version, the id that version 1 kept beside it, and
+/// whether the realm has records. (An operator may put back the realm's own record first, before the list of the others is of use.)
 pub(super) static LOOK: LazyLock<Script> = LazyLock::new(|| {
     Script::of(&["
 local version, id = unpack(redis.call('HMGET', KEYS[1], 'version', 'id'))
@@ -158,6 +158,6 @@ return {version, id, left > 0 and 'left'}
 "])
 });
 
-/// KEYS: realm, fields, and the sorted sets `records` and `names` and the hash `definitions` of version 1. The step to version 2.
-/// The former keys stay. What ran on them finds another id in the realm, and hands out nothing.
+/// KEYS: realm, fields, and the sorted sets `records` and `names` and the hash `definitions` of version 1. The step to
+/// version 2. The former keys stay. A floe that still runs on them finds another id in the realm, and hands out nothing.
 pub(super) static FROM_1: LazyLock<Script> = LazyLock::new(|| Script::of(&[include_str!("from_1.lua")]));

@@ -133,7 +133,7 @@ fn no_realm_meets_the_keys_of_another() {
         assert_eq!(place_of(key), (place.0, place.1.to_owned()));
     }
     assert_eq!(ahead_of("mark/mark/n/mark/"), ("mark", "ahead/n/mark/".to_owned()));
-    // The slot of a cluster is that of the text between the first brace and the next closing one.
+    // A cluster's slot comes from the text between the first brace and the next closing one.
     for realm in ["}", "a}:m:n", "{", "{}", "a%7D", "s"] {
         let key = Keys::of(realm).records;
         let tag = key.split_once('{').unwrap().1.split_once('}').unwrap();

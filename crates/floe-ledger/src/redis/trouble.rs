@@ -1,4 +1,4 @@
-//! From Redis's errors to the ledger's, each with its cause and the way out.
+//! Turns Redis's errors into the ledger's, each with its cause and the way out.
 
 use floe::ledger::LedgerError;
 use redis::{ErrorKind, RedisError};
@@ -7,7 +7,7 @@ use super::url::Settings;
 use crate::OpenError;
 use crate::remote::realm::is_damaged;
 
-/// While the ledger is opened, a wrong user, password, database or node is what the user asked for.
+/// While the ledger is opened, a wrong user, password, database or node is the user's error.
 pub(super) fn at_open(error: &RedisError, settings: &Settings) -> OpenError {
     let cause = cause(error);
     if is_denied(&cause) {
@@ -17,7 +17,7 @@ pub(super) fn at_open(error: &RedisError, settings: &Settings) -> OpenError {
     if asked { OpenError::Asked(sentence(error, settings)) } else { at_work(error, settings).into() }
 }
 
-/// In a running process a password may be changed and a right withdrawn, and given again: worth another try.
+/// While a process runs, a password may be changed, and a right withdrawn and given again: try again later.
 pub(super) fn at_work(error: &RedisError, settings: &Settings) -> LedgerError {
     let cause = cause(error);
     if cause.contains("WRONGTYPE") {
@@ -29,7 +29,7 @@ pub(super) fn at_work(error: &RedisError, settings: &Settings) -> LedgerError {
     LedgerError::Unavailable(sentence(error, settings))
 }
 
-/// The error in Redis's own words, without the arguments of the caller, among which may be a password.
+/// The error in Redis's own words, without the caller's arguments: a password may be among them.
 pub(super) fn cause(error: &RedisError) -> String {
     let text = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),
@@ -43,17 +43,17 @@ fn sentence(error: &RedisError, settings: &Settings) -> String {
     format!("{}: {cause}; {}", settings.shown, way_out(error, &cause, settings))
 }
 
-/// A command or a key that the user may not use. Newer servers say it otherwise inside a script.
+/// The user lacks the right to a command or a key. Newer servers phrase it differently inside a script.
 pub(super) fn is_denied(cause: &str) -> bool {
     cause.contains("NOPERM") || cause.contains("The user executing the script can't")
 }
 
-/// The wrong user or password.
+/// A wrong user or password.
 fn is_access(cause: &str) -> bool {
     ["WRONGPASS", "NOAUTH", "AUTH"].iter().any(|word| cause.contains(word))
 }
 
-/// What to do about it. Older servers put the code of an error inside a script into its text.
+/// The way out. Older servers put the code of an error inside a script into its text.
 fn way_out(error: &RedisError, cause: &str, settings: &Settings) -> String {
     if let Some((node, _)) = error.redirect_node() {
         return format!("the keys of this realm are on the node {node} of the cluster: name it in the URL");

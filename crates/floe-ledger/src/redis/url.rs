@@ -9,7 +9,7 @@ use crate::remote::Bounds;
 use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT, password_from, takes};
 use crate::remote::ssl_mode::{self, Verify};
 
-/// The port where none is named.
+/// The default port.
 const PORT: u16 = 6379;
 
 const OPTIONS: &str =
@@ -19,10 +19,10 @@ pub(super) struct Settings {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) database: u32,
-    /// Redis calls the user of those who name none `default`.
+    /// Redis calls a user without a name `default`.
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
-    /// What of the server's certificate is checked; `None` is no TLS.
+    /// How to check the server's certificate; `None` for no TLS.
     pub(super) verify: Option<Verify>,
     pub(super) bounds: Bounds,
     pub(super) allow_unsafe: bool,
@@ -36,7 +36,7 @@ impl Settings {
         let (base, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = base.split_once('/').unwrap_or((base, ""));
         if path.contains('@') || query.contains('@') || url.contains('#') {
-            // Perhaps the end of a password that was not escaped: no part of it is shown.
+            // This may be the end of a password that was not escaped: show no part of it.
             return Err(no_url());
         }
         let (credentials, place) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -110,7 +110,7 @@ impl Options {
     }
 }
 
-/// The scheme says whether there is TLS: Redis has no way to ask a server on the same port.
+/// The scheme says whether there is TLS: Redis has no way to ask on the same port.
 fn verify(scheme: &str, mode: Option<String>, roots: Option<String>) -> Result<Option<Verify>, OpenError> {
     if scheme == "redis" {
         return match (mode.as_deref(), roots) {

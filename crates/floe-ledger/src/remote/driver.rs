@@ -1,8 +1,8 @@
-//! What drives the connections of a ledger: whoever calls, and a thread of their own while nobody does.
+//! Drives the connections of a ledger: a caller does, or a separate thread while there is no caller.
 //!
-//! A caller drives them itself while it waits for its answer, so that a call wakes no other thread on its way: on a
-//! machine with little to do that is most of what a short call would take. When nobody has called for a while, the thread
-//! takes over, so that a connection which the server closes is noticed, and whatever a connection does by itself goes on.
+//! A caller drives them itself while it waits for its answer, so a call wakes no other thread: on a machine with little
+//! to do, that wake-up would take most of a short call's time. After some time without a caller, the thread takes over.
+//! So a connection that the server closes is noticed, and a connection's own background work continues.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use tokio::sync::Notify;
 
 use super::Trouble;
 
-/// How long nobody has to call before the thread takes over.
+/// How long there must be no caller before the thread takes over.
 const QUIET: Duration = Duration::from_millis(20);
 
-/// What a caller waits for. It keeps its answer itself.
+/// The work that a caller waits for. It keeps its answer itself.
 type Work<'a> = Pin<&'a mut (dyn Future<Output = ()> + Send)>;
 
 /// See the module.
 pub(crate) struct Driver {
-    /// There until the driver is dropped.
+    /// `Some` until the driver is dropped.
     runtime: Option<Arc<Runtime>>,
     state: Arc<State>,
     thread: Thread,
@@ -33,19 +33,19 @@ pub(crate) struct Driver {
 
 #[derive(Default)]
 struct State {
-    /// Callers that wait for their answers, and how many there have been.
+    /// How many callers wait for their answers, and how many there have been.
     waiting: AtomicUsize,
     calls: AtomicU64,
-    /// Tells the thread to leave the driving to a caller, or to end.
+    /// Tells the thread to let a caller drive, or to end.
     leave: Notify,
     over: AtomicBool,
 }
 
 impl Driver {
-    /// Starts the thread `name` for the ledger that is `shown`; it runs `at_end` when the driver is dropped.
+    /// Starts the thread `name` for the ledger that is `shown`. The thread runs `at_end` when the driver is dropped.
     ///
     /// # Errors
-    /// `Unavailable` where the system refuses it.
+    /// `Unavailable` if the system refuses the thread.
     pub(crate) fn start(
         name: &str,
         shown: &str,
@@ -72,7 +72,7 @@ impl Driver {
         Ok(Self { runtime: Some(runtime), state, thread, process: std::process::id() })
     }
 
-    /// The outcome of `work`, or that it took longer than `max_wait`. See [`run`](Self::run).
+    /// The result of `work`, or an error if it took longer than `max_wait`. See [`run`](Self::run).
     pub(crate) fn wait<T: Send, E: Send>(
         &self,
         max_wait: Duration,
@@ -87,11 +87,11 @@ impl Driver {
         }
     }
 
-    /// Runs `work` to its end, or until `max_wait` is over. Returns `false` in a process that was forked from the one that
-    /// started the driver: the connections are the parent's, and a word from the child would garble what the parent says
-    /// on them.
+    /// Runs `work` to its end, or until `max_wait` is over. Returns `false` in a process that was forked from the one
+    /// that started the driver. The connections belong to the parent, and bytes from the child would corrupt its
+    /// messages.
     ///
-    /// The work is behind a pointer so that this is compiled once, and not for every call of every ledger.
+    /// The work is behind a pointer, so this is compiled once and not for every call of every ledger.
     fn run(&self, max_wait: Duration, work: Work<'_>) -> bool {
         if std::process::id() != self.process {
             return false;
@@ -99,18 +99,18 @@ impl Driver {
         let Some(runtime) = self.runtime.as_deref() else { return false };
         let _waiting = Waiting::new(&self.state);
         let work = async {
-            // Nobody may have driven the connections for a moment: one that was closed meanwhile is noticed before it is
-            // used, by a look at the sockets and a turn of their tasks.
+            // Perhaps nothing has driven the connections for a moment. A look at the sockets and a turn of their tasks
+            // notices a closed connection before it is used.
             tokio::task::yield_now().await;
             tokio::task::yield_now().await;
-            // The work itself knows whether it came to its end.
+            // The work itself knows whether it reached its end.
             drop(tokio::time::timeout(max_wait, work).await);
         };
         if Handle::try_current().is_err() {
             runtime.block_on(work);
             return true;
         }
-        // A thread of another runtime may not drive this one.
+        // A thread of another runtime must not drive this one.
         thread::scope(|scope| scope.spawn(|| runtime.block_on(work)).join().is_ok())
     }
 }
@@ -126,7 +126,7 @@ impl Drop for Driver {
     }
 }
 
-/// Whoever is the last to let go of the runtime ends it, and does not wait for a name that is still being looked up.
+/// The last owner of the runtime ends it. It does not wait for a name that is still being resolved.
 fn end(runtime: Arc<Runtime>) {
     if let Some(runtime) = Arc::into_inner(runtime) {
         runtime.shutdown_background();
@@ -134,7 +134,7 @@ fn end(runtime: Arc<Runtime>) {
 }
 
 impl State {
-    /// Returns once nobody has called for a while.
+    /// Returns after some time without a caller.
     fn until_quiet(&self) {
         let mut seen = None;
         while !self.over.load(Ordering::Acquire) {

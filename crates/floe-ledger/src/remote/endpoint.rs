@@ -1,4 +1,4 @@
-//! Where servers listen, as it stands in a URL, and which of several is tried next.
+//! Servers' addresses in a URL, and which of several to try next.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// `host`, `host:port`, `[address]:port`; `port` where none is named.
+    /// `host`, `host:port`, `[address]:port`; `port` is the default.
     pub(crate) fn parse(text: &str, port: u16) -> Option<Self> {
         let (host, named) = match text.strip_prefix('[') {
             Some(rest) => rest.split_once(']')?,
@@ -39,11 +39,11 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// Which of several servers of one store is tried next.
+/// Which of a store's servers to try next.
 pub(crate) struct Turn(AtomicUsize);
 
 impl Turn {
-    /// It begins anywhere, so that the processes of a fleet do not all go to the first.
+    /// It starts at a random server, so that a fleet's processes do not all use the first one.
     pub(crate) fn anywhere() -> Self {
         Self(AtomicUsize::new(usize::from(getrandom::u32().unwrap_or(0).to_le_bytes()[0])))
     }
@@ -54,8 +54,8 @@ impl Turn {
     }
 }
 
-/// What comes of `entering` one of `count` servers, which may take its share of `bound`: then it is `late`. Of a single one
-/// the bound of the whole says the same, and better.
+/// The result of `entering` one of `count` servers within its share of `bound`; after that share it is `late`. For a
+/// single server the bound of the whole call gives the better error.
 pub(crate) async fn share<T, E>(
     bound: Duration,
     count: usize,

@@ -8,13 +8,13 @@ use floe::ledger::LedgerError;
 
 use crate::OpenError;
 
-/// How long a call takes at most, unless the URL says otherwise.
+/// How long a call may take, unless the URL says otherwise.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// How long connecting takes at most, TLS and checks included, unless the URL says otherwise.
+/// How long connecting may take, with TLS and checks, unless the URL says otherwise.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How an environment variable is looked up.
+/// Reads an environment variable.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// `max_wait=5s`.
@@ -22,13 +22,13 @@ pub(crate) fn max_wait(key: &str, value: &str) -> Result<Duration, OpenError> {
     duration(value).ok_or_else(|| takes(key, value, "a time such as 500ms or 10s, from 100ms to 1h"))
 }
 
-/// `connect_timeout=3`: in whole seconds, as libpq has it.
+/// `connect_timeout=3`: in whole seconds, as in libpq.
 pub(crate) fn connect_timeout(key: &str, value: &str) -> Result<Duration, OpenError> {
     let seconds = value.parse().ok().filter(|seconds| (1..=3_600).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(|| takes(key, value, "whole seconds from 1 to 3600"))
 }
 
-/// `unsafe=allow`: whether a server that may lose marks is taken all the same.
+/// `unsafe=allow`: whether to accept a server that may lose marks.
 pub(crate) fn allows_unsafe(key: &str, value: &str) -> Result<bool, OpenError> {
     match value {
         "allow" => Ok(true),
@@ -37,10 +37,10 @@ pub(crate) fn allows_unsafe(key: &str, value: &str) -> Result<bool, OpenError> {
     }
 }
 
-/// Refuses a server with a `finding` that endangers marks, or remarks on it where the URL says `unsafe=allow`.
+/// Refuses a server with a `finding` that endangers marks, or returns a remark if the URL says `unsafe=allow`.
 ///
 /// # Errors
-/// `Unfit`, with what the finding does and the way out.
+/// `Unfit`, with the finding's effect and the way out.
 pub(crate) fn let_be(
     allows_unsafe: bool,
     shown: &str,
@@ -56,28 +56,28 @@ pub(crate) fn let_be(
     )))
 }
 
-/// An option that does not take this value.
+/// An option's value is wrong.
 pub(crate) fn takes(key: &str, value: &str, expected: &str) -> OpenError {
     OpenError::Asked(format!("`{key}={value}`: the option takes {expected}"))
 }
 
-/// Whether others than the owner may read a file of passwords.
+/// Whether users other than the owner may read a file of passwords.
 #[cfg(unix)]
 pub(crate) fn is_open_to_others(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
 }
 
-/// Whether others than the owner may read a file of passwords: not known here.
+/// Whether users other than the owner may read a file of passwords: unknown on this system.
 #[cfg(not(unix))]
 pub(crate) fn is_open_to_others(_file: &Path) -> bool {
     false
 }
 
-/// The password in a file of its own: its first line.
+/// The password in a file: its first line.
 ///
 /// # Errors
-/// `Asked` where it cannot be read, is empty, or can be read by others.
+/// `Asked` if the file cannot be read, is empty, or other users can read it.
 pub(crate) fn password_from(file: &Path) -> Result<String, OpenError> {
     let asked = |what: &str| OpenError::Asked(format!("the password file {} {what}", file.display()));
     let text = fs::read_to_string(file).map_err(|error| {

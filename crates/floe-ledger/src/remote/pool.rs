@@ -1,4 +1,4 @@
-//! The connections: at most four, none used again after anything went wrong on it.
+//! The connections: at most four. After any error on one, it is not used again.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::{Connect, Connected, Trouble, Wanted, realm};
 use crate::Opening;
 
-/// How many connections a ledger has at most. The library calls from a few threads at once.
+/// The most connections of a ledger. The library calls from a few threads at once.
 const CONNECTIONS: usize = 4;
 
 /// The pause after the first failed connect, and the longest one.
@@ -22,22 +22,22 @@ const GOODBYE: Duration = Duration::from_millis(100);
 pub(super) struct Pool<C: Connect> {
     pub(super) connect: C,
     opening: Opening,
-    /// Set by the first connection; every later one has to find the same.
+    /// The first connection sets it; every later one has to find the same.
     realm_id: OnceLock<String>,
     permits: Semaphore,
     idle: Mutex<Vec<C::Link>>,
     pace: Mutex<Pace>,
 }
 
-/// When the next connect may be tried.
+/// When to try the next connect.
 #[derive(Default)]
 struct Pace {
     failures: u32,
     not_before: Option<Instant>,
 }
 
-/// A connection for one call. Unless it is kept, it is closed, and the idle ones with it: what went wrong on one
-/// (a server that is gone, frozen or replaced) is seldom its own fault.
+/// A connection for one call. Unless it is kept, it is closed, and the idle ones with it: an error on one (because a
+/// server is down, frozen or replaced) usually concerns all of them.
 pub(super) struct Lease<'a, C: Connect> {
     pool: &'a Pool<C>,
     link: Option<C::Link>,
@@ -56,7 +56,7 @@ impl<C: Connect> Pool<C> {
         }
     }
 
-    /// The first connection, and what was remarked on the way.
+    /// Makes the first connection, and returns the remarks.
     pub(super) async fn begin(&self) -> Result<Vec<String>, Trouble<C::Error>> {
         let permit = self.permits.acquire().await.map_err(|_| Trouble::NoThread)?;
         let Connected { link, remarks, .. } = self.bounded_connect().await?;
@@ -64,7 +64,7 @@ impl<C: Connect> Pool<C> {
         Ok(remarks)
     }
 
-    /// A connection that works as far as anyone knows.
+    /// A connection that works as far as is known.
     pub(super) async fn lease(&self) -> Result<Lease<'_, C>, Trouble<C::Error>> {
         let permit = self.permits.acquire().await.map_err(|_| Trouble::NoThread)?;
         let idle = {
@@ -83,7 +83,7 @@ impl<C: Connect> Pool<C> {
         self.realm_id.get().map(String::as_str)
     }
 
-    /// Says goodbye on the idle connections.
+    /// Closes the idle connections in order.
     pub(super) async fn close(&self) {
         let links = std::mem::take(&mut *self.idle());
         for link in links {
@@ -141,7 +141,7 @@ impl<C: Connect> Lease<'_, C> {
         self.link.as_mut().ok_or(Trouble::NoThread)
     }
 
-    /// The call went well: the connection may serve the next one.
+    /// The call succeeded, so the connection may serve the next one.
     pub(super) fn keep(mut self) {
         self.pool.idle().extend(self.link.take());
     }
@@ -155,8 +155,8 @@ impl<C: Connect> Drop for Lease<'_, C> {
     }
 }
 
-/// How long to wait after so many failures before the last one: between half and the whole of a span that grows, so that
-/// the nodes of a fleet do not come back together. `random` says where between.
+/// How long to wait after this many failures before the last one: between half and the whole of a span that grows, so
+/// that the nodes of a fleet do not come back together. `random` chooses the point between.
 pub(crate) fn pause(failures: u32, random: u32) -> Duration {
     let most = (FIRST_PAUSE * (1 << failures.min(5))).min(LONGEST_PAUSE);
     most / 2 + most / 2048 * (random % 1024)
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
     use crate::remote::Bounds;
 
-    /// A server whose connections have numbers.
+    /// A server that numbers its connections.
     #[derive(Default)]
     struct Numbered(AtomicU64);
 
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// A server that was replaced or frozen would otherwise fail as many calls as there are connections to it.
+    /// Otherwise a replaced or frozen server would fail as many calls as there are connections to it.
     #[tokio::test]
     async fn what_goes_wrong_on_one_connection_ends_the_idle_ones_beside_it() {
         let pool = Pool::new(Numbered::default(), Opening::of("shop"));

@@ -1,12 +1,12 @@
-//! Realms on a shared server: what is found there, in one set of words for all servers.
+//! Realms on a shared server: the findings, with the same texts for all servers.
 
 use floe::ledger::LedgerError;
 
 use crate::DEFAULT_REALM;
 pub(crate) use crate::opening::{RAISE, is_one_of_several};
 
-/// How many other realms of a store a question after a name looks at, and how many of those that have it are told of: it
-/// is for the log.
+/// How many other realms of a store are searched for a name, and how many of those that have it are listed: this is for
+/// the log.
 pub(crate) const LOOKED_AT: usize = 100;
 pub(crate) const TOLD_OF: usize = 10;
 
@@ -18,17 +18,17 @@ pub(crate) fn is_another(shown: &str) -> LedgerError {
     ))
 }
 
-/// Something that was there when the ledger was opened is missing.
+/// Something that existed when the ledger was opened is missing.
 pub(crate) fn is_gone(shown: &str, what: &str) -> LedgerError {
     LedgerError::Unfit(format!(
         "{what} at {shown} is gone, and was there when this ledger was opened: restore it from a backup, then {RAISE}"
     ))
 }
 
-/// Who names no realm wants the one that is there, and not a second one in which all IDs begin anew.
+/// A caller that names no realm wants the existing one, and not a second one in which all IDs begin again.
 ///
 /// # Errors
-/// `Unfit` where `realm` is the default, is not there, and `others` are.
+/// `Unfit` if `realm` is the default and does not exist, and `others` do.
 pub(crate) fn may_be_made(realm: &str, others: &[String], shown: &str) -> Result<(), LedgerError> {
     if realm != DEFAULT_REALM || others.is_empty() {
         return Ok(());
@@ -40,7 +40,7 @@ pub(crate) fn may_be_made(realm: &str, others: &[String], shown: &str) -> Result
     )))
 }
 
-/// The realm is missing where none may be made.
+/// The realm is missing and must not be made.
 pub(super) fn is_not_there(realm: &str, others: &[String], shown: &str) -> String {
     let has = match others {
         [] => "none that floe could name: look at the URL".to_owned(),
@@ -52,10 +52,10 @@ pub(super) fn is_not_there(realm: &str, others: &[String], shown: &str) -> Strin
     format!("{shown} has no realm {realm}, it has {has}")
 }
 
-/// Who names no realm has to where there are several.
+/// If there are several realms, the caller has to name one.
 ///
 /// # Errors
-/// `Unfit` where there are `others`.
+/// `Unfit` if there are `others`.
 pub(crate) fn is_the_only_one(realm: &str, others: &[String], shown: &str) -> Result<(), LedgerError> {
     match others {
         [] => Ok(()),
@@ -63,7 +63,7 @@ pub(crate) fn is_the_only_one(realm: &str, others: &[String], shown: &str) -> Re
     }
 }
 
-/// A store on which floe cannot be.
+/// floe cannot use this store.
 #[cfg(feature = "object-store")]
 pub(crate) fn ignores(shown: &str, condition: &str) -> LedgerError {
     LedgerError::Unfit(format!(
@@ -72,7 +72,7 @@ pub(crate) fn ignores(shown: &str, condition: &str) -> LedgerError {
     ))
 }
 
-/// The store was written by a floe that knows more than this one.
+/// A newer floe wrote this store.
 pub(crate) fn is_newer(shown: &str, found: i64, known: i64) -> LedgerError {
     LedgerError::Unfit(format!(
         "the ledger at {shown} was written by a newer floe: it has version {found}, and this floe knows versions up to \
@@ -80,7 +80,7 @@ pub(crate) fn is_newer(shown: &str, found: i64, known: i64) -> LedgerError {
     ))
 }
 
-/// Something in the store that no floe has written.
+/// The store holds something that no floe has written.
 pub(crate) fn is_damaged(shown: &str, what: &dyn std::fmt::Display) -> LedgerError {
     LedgerError::Unfit(format!(
         "the ledger at {shown} holds {what}, which no floe has written: restore it from a backup, then {RAISE}"

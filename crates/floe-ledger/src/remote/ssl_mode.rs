@@ -1,21 +1,21 @@
-//! Whether a connection is encrypted, and what of the server's certificate is checked, by the words of its URL.
+//! Whether a connection is encrypted, and how the server's certificate is checked, in the words of its URL.
 
 use std::path::{Path, PathBuf};
 
 use super::options::takes;
 use crate::OpenError;
 
-/// In place of a file of roots: those that the system trusts, as libpq has it. A file of that name is `./system`.
+/// In place of a file of roots: the roots that the system trusts, as in libpq. A file of that name is `./system`.
 pub(crate) const SYSTEM: &str = "system";
 
-/// What of the server's certificate is checked.
+/// How the server's certificate is checked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verify {
-    /// Nothing, as libpq does with `prefer` and `require`: encrypted, and open to whoever stands in between.
+    /// Not at all, as in libpq with `prefer` and `require`: encrypted, but open to anyone in between.
     Nothing,
-    /// That one of these roots has signed it (`verify-ca`).
+    /// One of these roots must have signed it (`verify-ca`).
     Chain(PathBuf),
-    /// That too, and that it is for the host in the URL (`verify-full`).
+    /// That too, and it must be for the host in the URL (`verify-full`).
     Full(PathBuf),
 }
 
@@ -27,17 +27,17 @@ pub(crate) enum Use {
     Always,
 }
 
-/// What `sslmode` and `sslrootcert` say. They mean what they mean to libpq, whatever the server is.
+/// The meaning of `sslmode` and `sslrootcert`: the same as in libpq, for every server.
 ///
 /// # Errors
-/// `Asked` where a mode is unknown, or lacks the roots that it would check.
+/// `Asked` if a mode is unknown, or lacks the roots for its check.
 pub(crate) fn asked_for(mode: &str, roots: Option<String>) -> Result<(Use, Verify), OpenError> {
     let roots = roots.filter(|roots| !roots.is_empty()).map(PathBuf::from);
     Ok(match (mode, roots) {
         ("disable", _) => (Use::Never, Verify::Nothing),
         ("prefer", None) => (Use::WherePossible, Verify::Nothing),
         ("require", None) => (Use::Always, Verify::Nothing),
-        // libpq's rule: everybody has a certificate from one of the system's roots, for some host.
+        // libpq's rule: anyone can have a certificate from one of the system's roots, for some host.
         ("require" | "verify-ca", Some(roots)) if roots == Path::new(SYSTEM) => {
             return Err(OpenError::Asked(format!(
                 "sslrootcert=system with sslmode={mode} would trust any server: say sslmode=verify-full"

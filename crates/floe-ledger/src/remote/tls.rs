@@ -13,10 +13,10 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootC
 use super::ssl_mode::{SYSTEM, Verify};
 use crate::OpenError;
 
-/// A client's side of TLS that checks as much as `verify` says.
+/// The client's TLS configuration, which checks as much as `verify` says.
 ///
 /// # Errors
-/// `Asked` where the roots cannot be used.
+/// `Asked` if the roots cannot be used.
 pub(crate) fn client(verify: &Verify) -> Result<ClientConfig, OpenError> {
     let provider = Arc::new(ring::default_provider());
     let failed = |error: Error| OpenError::Asked(format!("TLS cannot be set up: {error}"));
@@ -59,8 +59,8 @@ fn roots(file: &Path) -> Result<RootCertStore, OpenError> {
     Ok(roots)
 }
 
-/// Those that a system has and rustls cannot read are left out, as its other programs do: what counts is whether one
-/// of the others has signed the server's certificate.
+/// Leaves out roots of the system that rustls cannot read, as the system's other programs do. It is enough that one of
+/// the others has signed the server's certificate.
 fn roots_of_the_system() -> Result<RootCertStore, OpenError> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
@@ -75,7 +75,7 @@ fn roots_of_the_system() -> Result<RootCertStore, OpenError> {
     Ok(roots)
 }
 
-/// Checks less than rustls does, because the URL says so.
+/// Checks less than rustls does, as the URL asks.
 #[derive(Debug)]
 struct Lenient {
     provider: Arc<CryptoProvider>,
@@ -92,7 +92,7 @@ impl ServerCertVerifier for Lenient {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
-        // rustls looks at the name last, so only the name is wrong where it says so.
+        // rustls checks the name last, so if it reports the name, only the name is wrong.
         match chain.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

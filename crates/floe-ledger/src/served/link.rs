@@ -1,4 +1,4 @@
-//! A connection to a server, and the one request that every call is.
+//! A connection to a server, and the one request that each call makes.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use crate::remote::endpoint::{self, Endpoint, Turn};
 use crate::remote::{Bounds, Connect, Connected, Trouble, Wanted, realm, tls};
 use crate::{OpenError, Opening};
 
-/// How long an answer is at most, in bytes: a page of a list whose notes are as long as they may be, and far below.
+/// The most bytes in an answer. A page of a list with the longest possible notes stays far below.
 const LONGEST_ANSWER: usize = 4 << 20;
 
-/// How the servers of a URL are reached.
+/// How to reach the servers of a URL.
 pub(super) struct Servers {
     settings: Settings,
     tls: Option<Arc<ClientConfig>>,
     /// `/v1/ledger/shop`.
     path: Arc<str>,
     realm: String,
-    /// How many servers a question comes to, with that which is asked.
+    /// How many servers a question passes, including the one that is asked.
     count: u8,
     turn: Turn,
 }
@@ -44,16 +44,16 @@ pub(super) struct Link {
     authorization: HeaderValue,
     path: Arc<str>,
     count: u8,
-    /// Whether there is another server to go to where this one cannot reach its store.
+    /// Whether there is another server to use if this one cannot reach its store.
     is_one_of_several: bool,
 }
 
-/// What a server, or something that stands before it, did instead of answering.
+/// The reaction of a server, or of something in front of it, in place of an answer.
 #[derive(Debug)]
 pub(super) struct Fault {
     server: Endpoint,
     text: String,
-    /// Whether the settings of this process are wrong, as far as the server tells.
+    /// Whether this process's settings are wrong, as far as the server says.
     is_asked_for: bool,
 }
 
@@ -133,18 +133,18 @@ impl Servers {
     }
 }
 
-/// Speaks HTTP/1.1 on a stream, with a task that reads it whether or not anybody calls.
+/// Speaks HTTP/1.1 on a stream, with a task that reads it even while there is no call.
 async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
 ) -> Result<SendRequest<Full<Bytes>>, hyper::Error> {
     let (requests, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // The error reaches the caller by its request.
+    // The caller gets the error from its request.
     tokio::spawn(async move { drop(connection.await) });
     Ok(requests)
 }
 
 impl Link {
-    /// What the realm with this id says to a call, errors of the store included.
+    /// The answer of the realm with this id to a call, including errors of the store.
     pub(super) async fn call(&mut self, realm_id: String, call: Call) -> Result<Answer, Trouble<Fault>> {
         let said = self.ask(Some(realm_id.clone()), call).await?;
         match (said.answer, said.realm_id) {
@@ -159,7 +159,7 @@ impl Link {
         }
     }
 
-    /// One question, and what a floe says to it.
+    /// Sends one question, and returns a floe's answer.
     async fn ask(&mut self, realm_id: Option<String>, call: Call) -> Result<Said, Trouble<Fault>> {
         let nonce = Token::random()?.hex();
         let question = Question { nonce: nonce.clone(), realm_id, servers: self.count, call };
@@ -187,7 +187,7 @@ impl Link {
         }
     }
 
-    /// An answer that is an error: floe's own says why, and any other one nothing.
+    /// An error response. If floe wrote it, it gives the reason; any other says nothing.
     fn refused(&self, status: StatusCode, body: &[u8]) -> Fault {
         let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
         let text = |key: &str| problem.get(key).and_then(serde_json::Value::as_str);
@@ -223,7 +223,7 @@ impl Connect for Servers {
         self.settings.bounds
     }
 
-    /// Tries each server once, and none for longer than its share of the time.
+    /// Tries each server once, each for at most its share of the time.
     async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble<Fault>> {
         let servers = &self.settings.servers;
         let bound = self.bounds().connect.min(self.bounds().max_wait);

@@ -12,17 +12,17 @@ use crate::remote::endpoint::Endpoint;
 use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT};
 use crate::remote::ssl_mode::{self, Use, Verify};
 
-/// The port where none is named.
+/// The default port.
 const PORT: u16 = 7600;
 
-/// The variable of the environment that holds a token.
+/// The environment variable that holds a token.
 const TOKEN: &str = "FLOE_TOKEN";
 
 pub(super) struct Settings {
     pub(super) servers: Vec<Endpoint>,
-    /// What shows who calls.
+    /// The header that identifies the caller.
     pub(super) authorization: HeaderValue,
-    /// What of a server's certificate is checked; `None` is no TLS.
+    /// How to check a server's certificate; `None` for no TLS.
     pub(super) tls: Option<Verify>,
     pub(super) bounds: Bounds,
     /// The URL without the token and options.
@@ -34,7 +34,7 @@ impl Settings {
         let rest = url.strip_prefix("floe://").ok_or_else(no_url)?;
         let (address, query) = rest.split_once('?').unwrap_or((rest, ""));
         if query.contains('@') {
-            // Perhaps the end of a token that was not escaped: no part of it is shown.
+            // This may be the end of a token that was not escaped: show no part of it.
             return Err(no_url());
         }
         let (user, servers) = match address.rsplit_once('@') {
@@ -85,7 +85,7 @@ impl Settings {
         let is_token = token.bytes().all(|byte| byte.is_ascii_graphic());
         let authorization =
             is_token.then(|| HeaderValue::from_str(&format!("Bearer {token}")).ok()).flatten();
-        // What it is is not shown.
+        // The token itself is not shown.
         let mut authorization = authorization.ok_or_else(|| {
             OpenError::Asked(
                 "this is not a token of floe: a token is the first line that `floe token new` prints; copy only that line"
@@ -111,7 +111,7 @@ fn decoded(text: &str) -> Result<String, OpenError> {
     percent_decode_str(text).decode_utf8().map(Into::into).map_err(|_| no_url())
 }
 
-/// Without a mode there is no TLS, and a token that opens a whole realm then goes to this machine alone.
+/// Without a mode there is no TLS. A token that opens a whole realm is then sent only to this machine.
 fn tls_of(
     mode: Option<&str>,
     roots: Option<String>,

@@ -1,19 +1,19 @@
-//! Numbers of counters that are reserved ahead, shared by all processes of this machine.
+//! Counters' numbers that are reserved ahead, shared by all processes of this machine.
 //!
 //! A count that waits for a flush of the disk takes ten times as long as one that does not. So a counter reserves ahead
-//! ([`Mark::reserve_ahead`]). The record then says where the reserved range ends. Where the rest of it begins is in a small
-//! file in `/dev/shm`, which is memory: it outlives a process that is killed, and is gone after a start of the machine.
+//! ([`Mark::reserve_ahead`]). The record then says where the reserved range ends. A small file in `/dev/shm` says where
+//! the rest of it begins. That file is in memory: it survives a killed process, and is gone after the machine restarts.
 //!
 //! # Why no number is handed out twice
-//! 1. The range is in the ledger, and on the disk, before a number of it is handed out.
-//! 2. Each reservation has a fresh random token, in the record and in the file. Numbers are taken from the rest only if the
-//!    two are equal, and only inside a transaction that has the ledger's lock for writing.
-//! 3. Where they differ, the count goes on at the record's mark. So what is lost with the file is skipped: after a start of
-//!    the machine, or if another process sees another `/dev/shm`, as in a container.
-//! 4. A raise skips the numbers of the rest below it. If it does not find the rest, it takes the token out of the record.
+//! 1. The range is in the ledger, and on disk, before a number of it is handed out.
+//! 2. Each reservation has a fresh random token, in the record and in the file. Numbers are taken from the rest only if
+//!    the two tokens are equal, and only inside a transaction that holds the ledger's write lock.
+//! 3. If they differ, the count continues at the record's mark. So numbers that are lost with the file are skipped:
+//!    after a restart of the machine, or if another process sees another `/dev/shm`, as in a container.
+//! 4. A raise skips the numbers of the rest below it. If it does not find the rest, it removes the token from the record.
 //!
 //! Processes that see different files would skip numbers for each other. So a count that finds another's token takes only
-//! what it needs, and not until the next one is anything reserved ahead. Who closes the ledger gives back what is left.
+//! what it needs, and only the next count reserves ahead again. A process that closes the ledger gives back its rest.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -28,16 +28,16 @@ use rustix::fs::{FlockOperation, OFlags, flock, statfs};
 /// How many counters may have a rest.
 pub(super) const PLACES: u64 = 1 << 14;
 
-/// What the token of a reservation ahead begins with; a caller's is random.
+/// The start of an ahead reservation's token. A caller's token is random.
 const AHEAD: [u8; 4] = [0; 4];
 
-/// A token, and where the rest begins and ends.
+/// A token, and the start and end of the rest.
 const PLACE_BYTES: usize = 16 + 8 + 8;
 
-/// How many places are looked at for one that nobody needs.
+/// How many places to try for a free one.
 const LOOKS: usize = 8;
 
-/// How many counters a process remembers, to give back what is left of them.
+/// How many counters a process remembers, to give back their rest.
 const REMEMBERED: usize = 4_096;
 
 const DIRECTORY: &str = "/dev/shm";
@@ -48,7 +48,7 @@ const TMPFS: i128 = 0x0102_1994;
 #[derive(Debug)]
 pub(super) struct Ahead {
     path: PathBuf,
-    /// Opened by the first count; `None` where there is no such memory.
+    /// The first count opens it; `None` if this system has no such memory.
     file: OnceLock<Option<File>>,
     keys: Mutex<HashSet<String>>,
 }
@@ -64,7 +64,7 @@ impl Ahead {
         &self.path
     }
 
-    /// Gives nothing back at the end, as a process that is killed.
+    /// Gives nothing back at the end, like a killed process.
     #[cfg(test)]
     pub(super) fn forget(&self) {
         self.keys().clear();
@@ -85,8 +85,8 @@ impl Ahead {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the numbers of `request` from the rest of the record's reservation. If there are too few, the error is where
-    /// the rest begins, or `None` if that is not known.
+    /// Takes the numbers of `request` from the rest of the record's reservation. If there are too few, the error is the
+    /// start of the rest, or `None` if that is unknown.
     pub(super) fn take(&self, record: &Mark, request: &Reserve) -> Result<Reply, Option<u64>> {
         let (place, Range { start: next, end }) = self.rest(record).ok_or(None)?;
         if next > request.max_mark {
@@ -105,8 +105,8 @@ impl Ahead {
         (token == record.token).then_some((place, rest))
     }
 
-    /// Notes the rest of a reservation of the counter `key` that is about to be committed in place of `record`, and returns
-    /// its token; `None` where it cannot be noted.
+    /// Notes the rest of a reservation of the counter `key` that is about to be committed in place of `record`. Returns
+    /// its token, or `None` if the rest cannot be noted.
     pub(super) fn note(
         &self,
         key: &str,
@@ -130,7 +130,7 @@ impl Ahead {
         Ok(Some(token))
     }
 
-    /// A place that nobody needs; `None` if none was found.
+    /// A free place; `None` if none was found.
     fn find_free(&self) -> Result<Option<u64>, LedgerError> {
         for _ in 0..LOOKS {
             let place = place_of(Token::random()?);
@@ -143,7 +143,7 @@ impl Ahead {
         Ok(None)
     }
 
-    /// Skips the numbers below `at_least` that are reserved ahead; false if some may be left, in another memory.
+    /// Skips the ahead numbers below `at_least`. `false` if some may be left in another memory.
     pub(super) fn skip(&self, record: &Mark, at_least: u64) -> bool {
         let reserved = record.token.filter(|token| token.as_bytes().starts_with(&AHEAD));
         match (reserved, self.rest(record)) {
@@ -157,7 +157,7 @@ impl Ahead {
 
     fn read(&self, place: u64) -> Option<(Option<Token>, Range<u64>)> {
         let mut bytes = [0; PLACE_BYTES];
-        // Beyond its end the file is empty.
+        // Past its end the file reads as empty.
         let _ = self.file()?.read_at(&mut bytes, place * PLACE_BYTES as u64).ok()?;
         parse(&bytes)
     }
@@ -170,18 +170,18 @@ impl Ahead {
         self.file()?.write_all_at(&bytes, place * PLACE_BYTES as u64).ok()
     }
 
-    /// The counters of which this process may have reserved something ahead.
+    /// The counters for which this process may have reserved ahead.
     pub(super) fn remembered(&self) -> Vec<String> {
         self.keys().iter().cloned().collect()
     }
 
     /// Frees the place of a reservation that was given back.
     pub(super) fn free(&self, place: u64) {
-        // A place that is not freed stays taken until the next start of the machine.
+        // If this fails, the place stays taken until the machine restarts.
         let _ = self.write(place, None, 0..0);
     }
 
-    /// Removes the file, unless another process has it open, or one that was killed has left something in it.
+    /// Deletes the file, unless another process has it open, or a killed process left a rest in it.
     pub(super) fn remove(&self) {
         let is_empty = |bytes: Vec<u8>| {
             bytes.chunks(PLACE_BYTES).all(|place| parse(place).is_none_or(|(_, rest)| rest.is_empty()))
@@ -203,7 +203,7 @@ fn parse(bytes: &[u8]) -> Option<(Option<Token>, Range<u64>)> {
     Some((Token::from_bytes(*token), u64::from_le_bytes(*next)..end))
 }
 
-/// The file at `path`; `None` where there is no memory for it, or somebody else made it.
+/// The file at `path`; `None` if this system has no memory for it, or another user made it.
 fn open(path: &Path) -> Option<File> {
     let stat = statfs(path.parent()?).ok()?;
     // The field's type differs between architectures.
@@ -217,12 +217,12 @@ fn open(path: &Path) -> Option<File> {
     let metadata = file.metadata().ok()?;
     let is_own = metadata.is_file() && metadata.uid() == rustix::process::geteuid().as_raw();
     let is_private = metadata.mode() & 0o077 == 0;
-    // As long as it is open: see `remove`.
+    // Held as long as the file is open: see `remove`.
     let is_shared = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
     (is_own && is_private && is_shared).then_some(file)
 }
 
-/// The place of a token's reservation, which stands behind [`AHEAD`].
+/// The place of a token's reservation, which follows [`AHEAD`].
 fn place_of(token: Token) -> u64 {
     let [_, _, _, _, high, low, ..] = *token.as_bytes();
     u64::from(u16::from_be_bytes([high, low])) % PLACES

@@ -1,4 +1,4 @@
-//! The data directory: the file, and a witness that it was there.
+//! The data directory: the file, and a record that it existed.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
@@ -19,7 +19,7 @@ pub const DATABASE: &str = "floe.db";
 /// The witness in a data directory: a line of text with the id of the ledger that lives there.
 const WITNESS: &str = "realm";
 
-/// What stands before the id in the witness.
+/// The label before the id in the witness.
 const LABEL: &str = "ledger ";
 
 const EXPLANATION: &str = "\
@@ -29,15 +29,14 @@ a fresh ledger would repeat IDs. Leave this file where it is.
 
 impl Builder {
     /// The ledger of the data directory `dir`, which is made (for this user alone) if it is missing and its parent
-    /// is there. It holds the ledger, `floe.db`, and its witness, `realm`.
+    /// exists. It holds the ledger, `floe.db`, and its witness, `realm`.
     ///
-    /// The ledger comes first and its witness second, and nothing is served before both are on the disk; so a crash at
-    /// any point of a first start leaves nothing that the next start does not mend, and a ledger that was ever used
-    /// has its witness.
+    /// The ledger comes first and its witness second, and nothing is served before both are on disk. So whenever a
+    /// first start crashes, the next start repairs the rest, and a ledger that was ever used has its witness.
     ///
     /// # Errors
-    /// As [`Builder::at`]; and `Unfit` where the witness says that a ledger was here, and `floe.db` is missing, empty
-    /// or another one.
+    /// Those of [`Builder::at`]; and `Unfit` if the witness says that a ledger was here, and `floe.db` is missing,
+    /// empty or another one.
     pub fn in_dir(&self, dir: impl AsRef<Path>) -> Result<Sqlite, OpenError> {
         let dir = dir.as_ref();
         crate::realm_name(self.opening.realm())?;
@@ -46,7 +45,7 @@ impl Builder {
         }
         make(dir)?;
         let (path, witness) = (dir.join(DATABASE), dir.join(WITNESS));
-        // In this order: a witness is only ever written beside a ledger that is there.
+        // In this order: a witness is only written beside an existing ledger.
         let Some(witnessed) = read_witness(&witness)? else {
             let ledger = self.open(&path, true)?;
             return match write_witness(&witness, ledger.ledger_id())? {
@@ -64,8 +63,8 @@ impl Builder {
     }
 }
 
-/// Whether to open the ledger at `path` would make it: neither it nor a witness of it is there. One that is lost is not made
-/// anew.
+/// Whether opening the ledger at `path` would make it: neither the ledger nor a witness of it exists. A lost ledger is
+/// not made again.
 pub fn is_new(path: &Path) -> bool {
     let mut beside = path.as_os_str().to_owned();
     beside.push(witness::SUFFIX);
@@ -90,7 +89,7 @@ fn lost(dir: &Path, witnessed: &str, how: &str) -> LedgerError {
     ))
 }
 
-/// Makes a directory for this user alone, durably, unless it is there.
+/// Makes a directory for this user alone, durably, unless it exists.
 pub(crate) fn make(dir: &Path) -> Result<(), LedgerError> {
     let unfit = |what: &str, error: &io::Error| {
         LedgerError::Unfit(format!(
@@ -115,7 +114,7 @@ pub(crate) fn make(dir: &Path) -> Result<(), LedgerError> {
     }
 }
 
-/// The id in the witness, or `None` where there is no witness.
+/// The id in the witness, or `None` if there is no witness.
 fn read_witness(path: &Path) -> Result<Option<String>, LedgerError> {
     let shown = path.display();
     let text = match fs::read(path) {
@@ -137,7 +136,7 @@ fn read_witness(path: &Path) -> Result<Option<String>, LedgerError> {
     }
 }
 
-/// Writes the witness, unless there is one: then the id in it.
+/// Writes the witness. If one exists, returns its id.
 fn write_witness(path: &Path, id: &str) -> Result<Option<String>, LedgerError> {
     let draft = draft_path(path, &Token::random()?.hex());
     let written = File::create_new(&draft).and_then(|mut file| {

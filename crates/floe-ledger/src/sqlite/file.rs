@@ -1,4 +1,4 @@
-//! The file under the ledger: where it is, that it stays the one that was opened, and on what file system.
+//! The file under the ledger: where it is, whether it stays the same one, and on which file system it is.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -12,10 +12,10 @@ use super::trouble::{RAISE, damaged};
 use super::witness;
 use crate::OpenError;
 
-/// No ledger is shorter than its first page.
+/// A ledger is at least as long as its first page.
 const SHORTEST: u64 = 512;
 
-/// Which file a path leads to. An inode is not given to another file while somebody has it open, as SQLite has.
+/// The file that a path leads to. While a process has a file open, as SQLite does, no other file gets its inode.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Identity {
     device: u64,
@@ -28,14 +28,14 @@ impl Identity {
     }
 }
 
-/// Where a ledger is, or is to be.
+/// The place of a ledger, existing or new.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     /// As the user wrote it, for texts.
     shown: String,
-    /// Absolute, so that a later change of the working directory does not lead elsewhere.
+    /// Absolute, so that a later change of the working directory does not matter.
     path: PathBuf,
-    /// With every symbolic link followed: SQLite puts its `-wal` and `-shm` beside this one.
+    /// With all symbolic links resolved: SQLite puts its `-wal` and `-shm` beside this file.
     real: PathBuf,
 }
 
@@ -95,9 +95,9 @@ impl Place {
         self.real.parent().unwrap_or(Path::new("/"))
     }
 
-    /// Whether a ledger may be made here: there is none, and no remains of one. One that is there has to be complete.
+    /// Whether a ledger may be made here: there is none, and no remains of one. An existing one has to be complete.
     pub(super) fn is_vacant(&self) -> Result<bool, LedgerError> {
-        // In this order: a WAL is only ever made beside a ledger that is there.
+        // In this order: a WAL is only made beside an existing ledger.
         let remains =
             ["-wal", "-journal", witness::SUFFIX].into_iter().find(|suffix| self.beside(suffix).exists());
         match (fs::metadata(&self.real), remains) {
@@ -114,8 +114,8 @@ impl Place {
         }
     }
 
-    /// Refuses a ledger without its WAL. SQLite makes the WAL before the shared memory and removes it after: the second
-    /// never stands alone. Looked at in this order, so that a process that opens or closes meanwhile is not taken for a loss.
+    /// Refuses a ledger without its WAL. SQLite makes the WAL before the shared memory and deletes it after, so the shared memory
+    /// never stands alone. Checked in this order, so that a process that opens or closes meanwhile does not look like a loss.
     pub(super) fn refuse_lost_wal(&self) -> Result<(), LedgerError> {
         let is_there = |suffix| self.beside(suffix).exists();
         if is_there("-wal") || !is_there("-shm") || is_there("-wal") {
@@ -149,8 +149,8 @@ impl Place {
         Ok(Identity::of(&metadata))
     }
 
-    /// Refuses a file that has a second name: under each of them SQLite has a WAL of its own. What a first start that was killed
-    /// has left of the name under which it made the file is removed.
+    /// Refuses a file that has a second name: under each of them SQLite has a WAL of its own. If a first start was
+    /// killed, the name under which it made the file may be left; it is deleted.
     pub(super) fn refuse_second_name(&self) -> Result<(), LedgerError> {
         let metadata = || fs::metadata(&self.real).map_err(|error| self.lost(&self.shown, &error));
         let found = metadata()?;
@@ -162,7 +162,7 @@ impl Place {
         for entry in fs::read_dir(self.dir()).into_iter().flatten().flatten() {
             let is_draft = entry.file_name().as_encoded_bytes().starts_with(own);
             if is_draft && entry.metadata().is_ok_and(|other| Identity::of(&other) == Identity::of(&found)) {
-                // Another process may be at it as well.
+                // Another process may be deleting it too.
                 drop(fs::remove_file(entry.path()));
             }
         }
@@ -176,7 +176,7 @@ impl Place {
         )))
     }
 
-    /// Begins to watch the file and what SQLite has put beside it.
+    /// Begins to watch the file and SQLite's files beside it.
     pub(super) fn watch(self, identity: Identity) -> Result<Watch, LedgerError> {
         let beside = |suffix: &str| {
             let path = self.beside(suffix);
@@ -200,7 +200,7 @@ impl Place {
         ))
     }
 
-    /// Less is in the file than was written to it.
+    /// The file holds less than was written to it.
     pub(super) fn was_put_back(&self) -> LedgerError {
         let (shown, suffix) = (self.shown(), witness::SUFFIX);
         LedgerError::Unfit(format!(
@@ -223,15 +223,15 @@ impl Place {
         ))
     }
 
-    /// Refuses a file or a directory that this user may not write, before SQLite has tried: where it fails half way,
-    /// it leaves a `-wal` and a `-shm` as read-only as the file, and they outlive the mending of the file.
+    /// Refuses a file or a directory that this user may not write, before SQLite tries. If SQLite fails half way, it
+    /// leaves a `-wal` and a `-shm` as read-only as the file, and they remain after the file is repaired.
     pub(super) fn refuse_read_only(&self) -> Result<(), LedgerError> {
         use rustix::fs::{Access, access};
 
         for suffix in ["", "-wal", "-shm"] {
             match access(self.beside(suffix), Access::READ_OK | Access::WRITE_OK) {
                 Ok(()) => (),
-                // The last who closes the ledger removes these two.
+                // The last process that closes the ledger deletes these two.
                 Err(rustix::io::Errno::NOENT) if !suffix.is_empty() => (),
                 Err(denied) => {
                     return Err(LedgerError::Unfit(format!(
@@ -269,7 +269,7 @@ impl Place {
         })
     }
 
-    /// Whether the file system may belong to several machines. Such a one may number its files anew.
+    /// Whether the file system may belong to several machines. Such a file system may renumber its files.
     pub(super) fn is_on_network(&self) -> bool {
         network_filesystem(self.dir()).is_some()
     }
@@ -299,7 +299,7 @@ fn network_filesystem(_: &Path) -> Option<&'static str> {
     None
 }
 
-/// The network file systems among the magic numbers of statfs(2), and FUSE, which may be one and does not tell.
+/// The network file systems among the magic numbers of statfs(2), and FUSE, which may be one and does not say so.
 #[cfg(any(target_os = "linux", test))]
 fn kind_of(magic: i128) -> Option<&'static str> {
     Some(match magic {
@@ -325,13 +325,13 @@ pub(super) fn flush_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// The files of an open ledger, as they were when it was opened.
+/// The files of an open ledger, as they were at its opening.
 #[derive(Debug)]
 pub(super) struct Watch {
     place: Place,
     identity: Identity,
-    /// The WAL holds the last ranges, and the locks are on the shared memory: without either, two processes would
-    /// each go on alone.
+    /// The WAL holds the last ranges, and the locks are on the shared memory: without either, two processes would each
+    /// continue alone.
     beside: [(PathBuf, Identity); 2],
 }
 
@@ -355,12 +355,12 @@ impl Watch {
         Ok(())
     }
 
-    /// Less is in it than was written to it.
+    /// The file holds less than was written to it.
     pub(super) fn was_put_back(&self) -> LedgerError {
         self.place.was_put_back()
     }
 
-    /// Same file, other content.
+    /// The file is the same, but its content is not.
     pub(super) fn content_was_replaced(&self) -> LedgerError {
         damaged(self.shown(), &"the id of its realm is not the one that was there when it was opened")
     }

@@ -20,12 +20,12 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Mark> {
     })
 }
 
-/// A number as it is stored, which is at most `2^63 - 1`.
+/// A number in the form in which it is stored, at most `2^63 - 1`.
 pub(crate) fn number(value: u64, shown: &str) -> Result<i64, Trouble> {
     i64::try_from(value).map_err(|_| damaged(shown, &format!("{value} does not fit its column")).into())
 }
 
-/// A stored number; one that is negative was not written by floe, and comes out as an error.
+/// A stored number. A negative one was not written by floe, and is an error.
 pub(crate) fn position(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let value: i64 = row.get(column)?;
     u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, value))
@@ -162,7 +162,7 @@ impl Ledger for Sqlite {
             let new = match old.raise(key, at_least)? {
                 Some(raised) => raised,
                 None if self.ahead.skip(&old, at_least) => return Ok(Done::read(old.mark)),
-                // Another memory has the rest, of which nothing is taken without the token.
+                // The rest is in another memory. Without the token, nothing is taken from it.
                 None => Mark { token: None, ..old.clone() },
             };
             self.store(connection, key.as_str(), &new)?;
@@ -171,7 +171,7 @@ impl Ledger for Sqlite {
     }
 
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {
-        // In byte order, the keys with a prefix stand together, from the prefix itself on.
+        // In byte order, keys with a common prefix are adjacent, beginning with the prefix itself.
         let sql = "SELECT key, mark, note FROM mark WHERE realm = ?1 AND key >= ?2 AND key > ?3 ORDER BY key";
         self.transact(Begin::Read, |connection| {
             let mut statement = connection.prepare_cached(sql)?;

@@ -1,8 +1,8 @@
-//! By what a copy of a file is told from the original: the machine, and the file itself.
+//! Distinguishes a copy of a file from the original: by the machine, and by the file itself.
 //!
-//! A file that was copied has another inode or another time of birth, wherever it was copied to; a disk that was cloned
-//! with its file system has neither, and is told by the machine's id alone. The number of the device is no part of it:
-//! systems number their disks, and containers their layers, anew at each start.
+//! A copied file has another inode or another time of birth, wherever the copy is. A disk that was cloned with its file
+//! system has neither; only the machine's id shows it. The device number is not used: systems number their disks, and
+//! containers their layers, again at each start.
 
 use std::fmt;
 use std::fs;
@@ -13,13 +13,13 @@ use std::time::UNIX_EPOCH;
 use floe::Owner;
 use floe::ledger::LedgerError;
 
-/// What is known of a file and of the machine that it is on.
+/// Facts about a file and its machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Origin {
     inode: u64,
-    /// In nanoseconds since 1970, where the file system keeps it.
+    /// In nanoseconds since 1970, if the file system keeps it.
     born: Option<u128>,
-    /// Where the system has one.
+    /// If the system has one.
     machine: Option<String>,
 }
 
@@ -37,8 +37,8 @@ impl Origin {
         })
     }
 
-    /// What tells this place from the one where `text` was written, if anything does. What only one of them knows tells
-    /// nothing.
+    /// The difference between this place and the one where `text` was written, if any. A fact that only one of them
+    /// knows counts for nothing.
     pub(crate) fn differs_from(&self, text: &str) -> Option<String> {
         let here = self.to_string();
         let value = |text: &str, key: &str| {

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use super::trouble::Trouble;
 
-/// The first wait. A transaction of another process takes some hundred microseconds, its flush included.
+/// The first wait. Another process's transaction takes some hundred microseconds, with its flush.
 const FIRST: Duration = Duration::from_micros(250);
 
 /// The longest wait between two tries.
 const LONGEST: Duration = Duration::from_millis(8);
 
-/// Tries until it is anything but busy, or until `max_wait` has been waited.
+/// Tries until the result is not busy, or until it has waited for `max_wait`.
 ///
-/// SQLite's own busy handler is not asked when the journal mode is switched or the WAL recovered, and its waits
-/// grow to 100 ms; this covers every kind of busy in one way.
+/// SQLite does not use its own busy handler when it switches the journal mode or recovers the WAL, and its waits grow
+/// to 100 ms. This covers every kind of busy in one way.
 pub(super) fn patiently<T>(
     max_wait: Duration,
     mut attempt: impl FnMut() -> Result<T, Trouble>,
@@ -34,8 +34,8 @@ pub(super) fn patiently<T>(
     }
 }
 
-/// Somewhere in the upper half of `step`, so that those who wait together do not wake together. Nothing but
-/// fairness hangs on this randomness.
+/// A random point in the upper half of `step`, so that callers that wait together do not wake together. Only fairness
+/// depends on this randomness.
 fn spread(step: Duration) -> Duration {
     let parts = RandomState::new().hash_one(0) % 1024;
     let part = u32::try_from(parts).unwrap_or(0);
@@ -45,6 +45,6 @@ fn spread(step: Duration) -> Duration {
 fn pause(wait: Duration) {
     let (never, lock) = (Condvar::new(), Mutex::new(()));
     let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
-    // Waits out the whole time: spurious wake-ups go on waiting.
+    // Waits the whole time, also after spurious wake-ups.
     drop(never.wait_timeout_while(guard, wait, |()| true));
 }

@@ -1,4 +1,4 @@
-//! The tables: how they are made, told from others', and entered.
+//! The tables: how they are made, recognised, and entered.
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,8 +23,8 @@ const VERSION: i32 = 2;
 /// SQLite's page; a commit writes one or two of them.
 const PAGE_BYTES: u64 = 4096;
 
-/// Up to here the whole file is read through when it is opened, which takes some ten milliseconds; beyond, damage is
-/// found when a damaged page is read.
+/// Up to this size, opening reads the whole file, which takes some ten milliseconds. In a larger file, damage is found
+/// when a damaged page is read.
 const CHECKED_PAGES: i64 = 8192;
 
 /// Text is compared byte by byte (SQLite's default collation), and integers are 64 bits with a sign, so 0..2^63 is
@@ -54,7 +54,7 @@ const TABLES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Which records `reserve` has made, whether or not they are still there.
+/// The records that `reserve` has made, even if they no longer exist.
 const MADE: &str = "
     CREATE TABLE made (
         realm INTEGER NOT NULL,
@@ -66,13 +66,13 @@ const MADE: &str = "
 /// The step from version 1, which did not remember them.
 const FROM_1: &str = "INSERT INTO made (realm, key) SELECT realm, key FROM mark WHERE key NOT LIKE 'n/%';";
 
-/// What a file is kept for. Each is told from the other by its header.
+/// The purpose of a file. The header shows which one it has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Purpose {
     pub(crate) application_id: i32,
-    /// The tables beside those that every file has.
+    /// The tables that not every file has.
     pub(crate) tables: &'static str,
-    /// The way out where the file is on a network file system.
+    /// The way out if the file is on a network file system.
     pub(crate) off_network: fn(&str) -> String,
 }
 
@@ -89,7 +89,7 @@ pub(super) const LEDGER: Purpose = Purpose {
     },
 };
 
-/// Why a file with this number in its header is not for this use.
+/// Why a file with this number in its header does not have this purpose.
 fn other_purpose(found: i64, shown: &str) -> LedgerError {
     LedgerError::Unfit(match i32::try_from(found) {
         Ok(id) if id == LEDGER.application_id => {
@@ -105,10 +105,10 @@ fn other_purpose(found: i64, shown: &str) -> LedgerError {
     })
 }
 
-/// Makes a ledger at a vacant place, unless somebody else is first.
+/// Makes a ledger at a vacant place, unless another process is first.
 ///
-/// It is made whole under another name and linked into place, so whoever finds a ledger there finds a complete one,
-/// already in WAL mode.
+/// It is made whole under another name and linked into place. So a process that finds a ledger there finds a complete
+/// one, already in WAL mode.
 pub(super) fn create(place: &Place, purpose: Purpose) -> Result<(), LedgerError> {
     let id = Token::random()?.hex();
     let draft = draft_path(place.real(), &id);
@@ -125,7 +125,7 @@ pub(super) fn create(place: &Place, purpose: Purpose) -> Result<(), LedgerError>
         })
     });
     if linked.is_err() {
-        // What is left of the draft is worth nothing; if it cannot be removed either, it does no harm.
+        // The rest of the draft is worthless. If it cannot be deleted either, it does no harm.
         for suffix in ["", "-journal", "-wal", "-shm"] {
             let mut path = draft.clone().into_os_string();
             path.push(suffix);
@@ -143,7 +143,7 @@ pub(super) fn draft_path(path: &Path, id: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Gives a complete file its name, durably, unless the name is taken: whether it did.
+/// Gives a complete file its name, durably, unless the name is taken. Returns whether it did.
 pub(super) fn link_into_place(draft: &Path, path: &Path) -> io::Result<bool> {
     let linked = match fs::hard_link(draft, path) {
         Ok(()) => true,
@@ -166,25 +166,25 @@ fn write(draft: &Path, id: &str, purpose: Purpose) -> rusqlite::Result<()> {
     ))?;
     connection.execute("INSERT INTO ledger (id) VALUES (?1)", [id])?;
     connection.execute_batch("COMMIT")?;
-    // Moves everything from the WAL to the file, flushes it, and removes the WAL.
+    // Moves everything from the WAL to the file, flushes it, and deletes the WAL.
     connection.close().map_err(|(_, error)| error)
 }
 
-/// Every commit is flushed, on macOS down to the platter.
+/// Flushes every commit, on macOS down to the platter.
 fn durable(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "checkpoint_fullfsync", true)
 }
 
-/// Makes sure that this is a whole ledger of a version that this floe knows, and sets the connection up.
+/// Checks that this is a whole ledger of a version that this floe knows, and sets up the connection.
 pub(super) fn prepare(
     connection: &Connection,
     place: &Place,
     purpose: Purpose,
     max_bytes: u64,
 ) -> Result<(), Trouble> {
-    // The waiting is done in one place (`patience`).
+    // All waiting is in one place (`patience`).
     connection.busy_timeout(std::time::Duration::ZERO)?;
     let shown = place.shown();
     let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
@@ -236,7 +236,7 @@ pub(super) fn prepare(
     Ok(())
 }
 
-/// A step from each older version, all in one transaction. Another process may be first.
+/// One step from each older version, all in one transaction. Another process may be first.
 fn migrate(connection: &Connection) -> Result<(), Trouble> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let stepped = (|| {
@@ -261,7 +261,7 @@ pub(super) struct Entered {
     pub(super) others: Option<String>,
 }
 
-/// Looks a realm up, and makes it where it is new and may be made.
+/// Finds a realm, and makes it if it is new and may be made.
 pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -> Result<Entered, Trouble> {
     let (name, may_make) = (opening.realm(), opening.may_make());
     let ledger_id: Option<String> =
@@ -279,7 +279,7 @@ pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -
     };
     if let Some((realm, realm_id)) = find()? {
         opening.check_id(&realm_id, place.shown())?;
-        // Several are named to the caller who named none.
+        // If there are several, a caller that named none is told of them.
         let others = if name == DEFAULT_REALM { others()? } else { None };
         if let Some(others) = others.as_deref().filter(|_| opening.asks_for_others()) {
             return Err(is_one_of_several(name, others, place.shown()).into());
@@ -287,7 +287,7 @@ pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -
         return Ok(Entered { realm, realm_id, ledger_id, others });
     }
     if name == DEFAULT_REALM || !may_make {
-        // Whoever names no realm wants the one that is there, and not a second one in which all IDs begin anew.
+        // A caller that names no realm wants the existing one, and not a second one in which all IDs begin again.
         // Another process may make the same one meanwhile: that is not another realm.
         let others = others()?;
         if !may_make || others.is_some() {

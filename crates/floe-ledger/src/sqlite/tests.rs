@@ -1,4 +1,4 @@
-//! What can only be seen, or brought about, from inside a transaction.
+//! Tests that need the inside of a transaction.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ fn a_range_written_to_a_file_that_is_replaced_meanwhile_is_not_handed_out() {
     let path = dir.path().join("ids.db");
     let outcome = ledger.transact(Begin::Write, |connection| {
         write(connection)?;
-        // The checks before are done by now.
+        // The earlier checks are done by now.
         fs::rename(&path, dir.path().join("moved.db")).unwrap();
         fs::copy(dir.path().join("moved.db"), &path).unwrap();
         Ok(Done::written(()))
@@ -133,7 +133,7 @@ mod counts {
         }
     }
 
-    /// Removes at its end what those that were "killed" have left in memory.
+    /// At its end, deletes what the "killed" ledgers left in memory.
     struct Swept(TempDir);
 
     impl Swept {
@@ -170,7 +170,7 @@ mod counts {
         ledger.list(visits().as_str(), "", 1).unwrap()[0].mark
     }
 
-    /// The machine starts again: no process lives, and what was in memory is gone.
+    /// The machine restarts: no process survives, and the memory is empty.
     fn restart(ledger: Sqlite) {
         fs::remove_file(ledger.ahead.path()).unwrap();
         std::mem::forget(ledger);
@@ -261,7 +261,7 @@ mod counts {
         let dir = Swept::new();
         let ledger = bound(&dir.path());
         (1..=3).for_each(|number| assert_eq!(count(&ledger, 1).0, number));
-        // As a kill does, and its file is closed.
+        // Like a kill; its file is closed too.
         ledger.ahead.forget();
         drop(ledger);
         let next = bound(&dir.path());
@@ -318,7 +318,7 @@ mod counts {
         assert_eq!(day(201, 299), got(201, 104), "above all that is left");
     }
 
-    /// Every process on its own memory, on one, killed, closed, started again, with raises between.
+    /// Every process with its own memory, with one shared memory, killed, closed and restarted, with raises in between.
     #[test]
     fn numbers_increase_whatever_ends_and_begins() {
         let mut seed = Token::random().unwrap().as_bytes()[0] as u64 + 1;
@@ -341,14 +341,14 @@ mod counts {
                     ledgers[at].raise(&visits(), least).unwrap();
                     (last, may_skip) = (last.max(least), true);
                 }
-                // The machine starts again.
+                // The machine restarts.
                 3 if step % 3 == 0 => {
                     let _ = fs::remove_file(ledgers[at].ahead.path());
                     ledgers.drain(..).for_each(std::mem::forget);
                     ledgers.extend((0..3).map(|_| bound(&path)));
                     may_skip = true;
                 }
-                // It sees a memory of its own from now on.
+                // From now on it has its own memory.
                 4 => {
                     ledgers[at].ahead = ledgers[at].ahead.beside(step);
                     may_skip = true;
@@ -357,7 +357,7 @@ mod counts {
                     let (start, end) = count(&ledgers[at], 1 + random(5));
                     assert!(start >= last, "step {step}: {start} below {last}");
                     assert!(start == last || may_skip, "step {step}: {start} after {last}");
-                    // Those with memories of their own go on skipping for each other.
+                    // Processes with their own memories keep skipping numbers for each other.
                     last = end;
                 }
             }

@@ -1,4 +1,4 @@
-//! From SQLite's errors to the ledger's, each with its cause and the way out.
+//! Turns SQLite's errors into the ledger's, each with its cause and the way out.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use rusqlite::{Error, ErrorCode};
 
 use super::file::Place;
 
-/// What may go wrong inside a transaction.
+/// The errors inside a transaction.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     Sql(Error),
@@ -33,8 +33,8 @@ impl From<LedgerError> for Trouble {
     }
 }
 
-/// Whether another connection is in the way. SQLite says "locking protocol" after ten seconds of trying to begin to
-/// read against others.
+/// Whether another connection is in the way. SQLite says "locking protocol" after it has tried for ten seconds to begin
+/// a read against others.
 pub(super) fn is_busy(error: &Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -53,7 +53,7 @@ pub(super) fn held(shown: &str, max_wait: Duration) -> LedgerError {
     ))
 }
 
-/// An error while the file is opened: what a person has to mend is `Unfit`, since no later try will help.
+/// An error while the file is opened. If a person has to repair it, it is `Unfit`, because no later try will help.
 pub(super) fn at_open(place: &Place, error: &Error) -> LedgerError {
     let shown = place.shown();
     match error.sqlite_error_code() {
@@ -108,12 +108,12 @@ pub(super) fn at_work(shown: &str, max_wait: Duration, trouble: Trouble) -> Ledg
         Some(ErrorCode::OutOfMemory) => LedgerError::Unavailable(format!(
             "the process has no memory left for {shown} (SQLite: {error}): give it more memory, or less to do"
         )),
-        // Tables that are not there, columns of another type: whatever this is, floe did not write it.
+        // Missing tables, columns of another type: floe did not write this file.
         _ => damaged(shown, &error),
     }
 }
 
-/// The file is a ledger no more.
+/// The file is no longer a ledger.
 pub(super) fn damaged(shown: &str, what: &dyn Display) -> LedgerError {
     LedgerError::Unfit(format!(
         "{shown} is damaged ({what}): stop every floe that uses it, keep a copy, restore the backup (or what `sqlite3 \

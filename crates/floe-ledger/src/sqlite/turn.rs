@@ -1,15 +1,15 @@
-//! That what is in the file stays what was in it: a backup that is copied over the file in place keeps its inode.
+//! Notices if a backup is copied over the file in place, which keeps its inode: the file's content must stay what it was.
 //!
-//! SQLite reads a page from its cache or from the WAL where it can, and so would not see that the file below was put back;
-//! only what leaves the cache and the WAL later comes from the backup, and repeats ranges. So each transaction that writes
-//! also writes its number, the **turn**, and with it the turn that the file itself held when it began, below the WAL and past
-//! every cache. The file itself is written by checkpoints alone, and so its turn never decreases: one that is below what
-//! anybody has seen in it was put back. The transaction is then undone, and the WAL is left as it is, so that the next start
-//! finds the same.
+//! SQLite reads a page from its cache or from the WAL if it can, so it would not notice that the file below was put
+//! back. Only pages that leave the cache and the WAL later come from the backup, and repeat ranges. So each transaction
+//! that writes also writes its number, the **turn**, together with the turn that the file itself held when it began,
+//! below the WAL and past every cache. Only checkpoints write the file itself, so its turn never decreases: if it is
+//! below what any process has seen in it, the file was put back. Then the transaction is undone, and the WAL is left as
+//! it is, so that the next start finds the same.
 //!
-//! A backup that holds all that the file did when it was overwritten is no loss: what came after is in the WAL.
+//! A backup that holds all that the file held when it was overwritten is no loss: later writes are in the WAL.
 //!
-//! The turn is also what the witness (`witness.rs`) remembers beside the file.
+//! The witness (`witness.rs`) also keeps the turn, beside the file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,16 +24,16 @@ use rusqlite::Connection;
 use super::file::Identity;
 use super::trouble::Trouble;
 
-/// What the record of the turn begins with, by which it is found in its page. It is random.
+/// The start of the turn's record, by which it is found in its page. It is random.
 const LABEL: [u8; 16] = *b"\x9d\x17\xe3floe turn\x1a\x84\xc6\x5b";
 
 /// The label, the turn, and the turn that the file itself held.
 const STAMP_BYTES: usize = LABEL.len() + 8 + 8;
 
-/// How often a turn is read that looks wrong: another process may be writing the page.
+/// How often to read a turn that looks wrong: another process may be writing the page.
 const READS: usize = 64;
 
-/// Makes the table in a file that has none yet; what an older floe does to such a file is right for a newer one.
+/// Makes the table in a file that has none yet. A newer floe accepts what an older floe did to such a file.
 pub(super) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "SELECT EXISTS (SELECT * FROM sqlite_schema WHERE type = 'table' AND name = 'turn')";
     if connection.query_row(sql, [], |row| row.get(0))? {
@@ -70,19 +70,19 @@ fn read(bytes: &[u8]) -> Option<(u64, u64)> {
     Some((u64::from_be_bytes(*turn), u64::from_be_bytes(*below)))
 }
 
-/// The file below the WAL, and what this process has seen in it.
+/// The file below the WAL, and what this process has read in it.
 #[derive(Debug)]
 pub(super) struct Below {
     file: Shared,
-    /// Where the page of the turn begins, and how long it is.
+    /// The start and length of the page with the turn.
     page: (u64, usize),
-    /// Where in the page the stamp was last.
+    /// The place in the page where the stamp was found last.
     place: AtomicU64,
     turn: AtomicU64,
     below: AtomicU64,
 }
 
-/// The turn of a transaction, and that of the file itself when it began.
+/// The turn of a transaction, and the file's own turn when it began.
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
     turn: u64,
@@ -90,7 +90,7 @@ pub(super) struct Turn {
 }
 
 impl Below {
-    /// Begins to look at the file, which has its table and has come to the turn `witnessed`.
+    /// Begins to read the file, which has its table and has reached the turn `witnessed`.
     pub(super) fn new(file: Shared, connection: &Connection, witnessed: u64) -> rusqlite::Result<Self> {
         let bytes: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         let sql = "SELECT rootpage FROM sqlite_schema WHERE type = 'table' AND name = 'turn'";
@@ -101,13 +101,13 @@ impl Below {
         Ok(Self { file, page, place, turn: AtomicU64::new(witnessed), below })
     }
 
-    /// The turn of the transaction that has begun; `None` where the file was put back.
+    /// The turn of the transaction that has begun; `None` if the file was put back.
     pub(super) fn begin(&self, connection: &Connection) -> Result<Option<Turn>, Trouble> {
         let mut statement = connection.prepare_cached("SELECT stamp FROM turn")?;
         let stored = statement.query_row([], |row| Ok(row.get_ref(0)?.as_blob().ok().and_then(read)))?;
         let Some((turn, least)) = stored else { return Ok(None) };
         let least = least.max(self.below.load(Ordering::Relaxed));
-        // A page that is being written may be read half old, half new.
+        // During a write, a page may be read half old, half new.
         let below = (0..READS).map(|_| self.read()).find(|below| *below >= least);
         let Some(below) = below.filter(|_| turn >= self.turn.load(Ordering::Relaxed)) else {
             return Ok(None);
@@ -117,7 +117,7 @@ impl Below {
         Ok(Some(Turn { turn, below }))
     }
 
-    /// The turn that the file itself holds; 0 where it holds none.
+    /// The turn in the file itself; 0 if it holds none.
     fn read(&self) -> u64 {
         let file = &self.file.0.file;
         let (begin, length) = self.page;
@@ -144,19 +144,19 @@ impl Turn {
         Ok(())
     }
 
-    /// The number of the transaction itself, if it writes.
+    /// The transaction's own number, if it writes.
     pub(super) fn next(self) -> u64 {
         self.turn + 1
     }
 
-    /// How many transactions had written before it.
+    /// How many transactions wrote before it.
     pub(super) fn before(self) -> u64 {
         self.turn
     }
 }
 
-/// A file that SQLite has open too. To close any descriptor of a file drops all of this process's locks on it, so there is one
-/// for all ledgers of a process on one file, closed when the last of them is.
+/// A file that SQLite also has open. Closing any descriptor of a file drops all of this process's locks on it. So all
+/// ledgers of a process on one file share one descriptor, closed with the last of them.
 #[derive(Debug)]
 pub(super) struct Shared(Arc<Opened>);
 
@@ -175,7 +175,7 @@ fn files() -> MutexGuard<'static, Files> {
 }
 
 impl Shared {
-    /// The file at `path`, which is that of `identity`, before SQLite opens it.
+    /// The file at `path`, which must be `identity`, before SQLite opens it.
     pub(super) fn open(path: &Path, identity: Identity) -> io::Result<Self> {
         let mut files = files();
         if let Some(file) = files.get(&identity) {
@@ -190,7 +190,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         let mut files = files();
-        // This one and the table's: nobody else can take it up meanwhile.
+        // This one and the table's: no other thread can take it meanwhile.
         if Arc::strong_count(&self.0) == 2 {
             files.remove(&self.0.identity);
         }

@@ -13,7 +13,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
     Ok(Box::new(builder.opening(opening).at(path)?))
 }
 
-/// Whether a URL can be read, options included. The file is not looked at.
+/// Whether a URL can be read, options included. The file is not touched.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
     parse(url).map(drop)
 }

@@ -1,11 +1,11 @@
-//! A small file beside the database, `floe.db-witness`, that remembers where the database was made and how far it had come.
+//! A small file beside the database, `floe.db-witness`, which records where the database was made and which turn it had reached.
 //!
-//! What it catches is what the database cannot know of itself: that its WAL was removed, cut off or damaged, that an older
-//! copy was put in its place, that it was copied with its whole directory. It is written after each commit with the turn
-//! (`turn.rs`) of that commit, so it never says more than the database holds, whenever a process is killed. It is flushed
-//! once in [`FLUSHED_EVERY`] turns, and by the system meanwhile: after a loss of power it may say less, never more.
+//! It shows what the database cannot know about itself: that its WAL was deleted, cut off or damaged, that an older
+//! copy replaced it, that it was copied with its whole directory. It is written after each commit with that commit's
+//! turn (`turn.rs`), so it never claims more than the database holds, whenever a process is killed. It is flushed once
+//! in [`FLUSHED_EVERY`] turns, and by the system in between: after a loss of power it may claim less, never more.
 //!
-//! Who commits does not wait for others: a turn goes to a place of its own among [`PLACES`], the largest of them counts.
+//! A commit does not wait for others: a turn goes to its own place among [`PLACES`], and the largest of them counts.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write as _};
@@ -19,7 +19,7 @@ use super::origin::Origin;
 use super::schema::{draft_path, link_into_place};
 use super::trouble::RAISE;
 
-/// What is added to the path of the database.
+/// The suffix that is added to the database's path.
 pub(super) const SUFFIX: &str = "-witness";
 
 /// The first line.
@@ -31,10 +31,10 @@ By it floe notices when writes were lost, or when the database is a copy: either
 repeat IDs. Leave this file where it is; docs/operating.md says when to remove it.
 ";
 
-/// Where the turns begin.
+/// The start of the turns.
 const HEAD_BYTES: usize = 1024;
 
-/// How many turns stand there.
+/// How many turns the file has.
 const PLACES: u64 = 64;
 
 /// A turn, twice, and a line feed.
@@ -43,17 +43,17 @@ const PLACE_BYTES: usize = 32;
 /// How many digits a turn has. At a million writes a second they last for thirty years.
 const DIGITS: usize = 15;
 
-/// After how many turns the file is flushed.
+/// The file is flushed after this many turns.
 const FLUSHED_EVERY: u64 = 1024;
 
-/// What the file remembers, and the way to write more.
+/// The content of the file, and the means to write more.
 #[derive(Debug)]
 pub(super) struct Witness {
     file: File,
     path: PathBuf,
-    /// Where the database was made; empty where that cannot be told.
+    /// The place where the database was made; empty if that cannot be determined.
     origin: String,
-    /// The turn that the database had come to, at least.
+    /// The turn that the database had reached, at least.
     turn: u64,
 }
 
@@ -86,7 +86,7 @@ impl Witness {
         Ok(Some(Self { file, path, origin, turn }))
     }
 
-    /// Begins to remember, unless somebody else is first.
+    /// Begins a witness, unless another process is first.
     pub(super) fn make(place: &Place, turn: u64) -> Result<Self, LedgerError> {
         let path = place.beside(SUFFIX);
         let draft = draft_path(&path, &Token::random()?.hex());
@@ -96,7 +96,7 @@ impl Witness {
             let mode = database.mode() & 0o666;
             let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft)?;
             if rustix::process::geteuid().is_root() {
-                // Whoever may write the database may write its witness.
+                // A user that may write the database may write its witness.
                 fchown(&file, Some(database.uid()), Some(database.gid()))?;
             }
             let head = format!("{LABEL}\n{origin}\n\n{EXPLANATION}");
@@ -122,7 +122,7 @@ impl Witness {
         })
     }
 
-    /// The turn that the database had come to, at least.
+    /// The turn that the database had reached, at least.
     pub(super) fn turn(&self) -> u64 {
         self.turn
     }
@@ -140,7 +140,7 @@ impl Witness {
         )))
     }
 
-    /// Remembers a turn that was committed.
+    /// Records a turn that was committed.
     pub(super) fn note(&self, turn: u64) -> Result<(), LedgerError> {
         let noted = (|| {
             let line = line(turn).ok_or_else(|| io::Error::other("the database was written too often"))?;
@@ -156,7 +156,7 @@ impl Witness {
     }
 }
 
-/// Where the database is made, where its file system keeps by what that is told.
+/// The place where the database is made, if its file system keeps the facts that show it.
 fn origin(place: &Place) -> Result<String, LedgerError> {
     if place.is_on_network() {
         return Ok(String::new());
@@ -182,7 +182,7 @@ fn read(bytes: &[u8]) -> Option<(String, u64)> {
         let (one, other) = text.strip_suffix('\n')?.split_once(' ')?;
         (one == other).then(|| one.parse().ok())?
     };
-    // One that was cut off by a loss of power says nothing.
+    // A witness that was cut off by a loss of power says nothing.
     Some((origin, places.chunks_exact(PLACE_BYTES).filter_map(turn).max()?))
 }
 

@@ -1,5 +1,5 @@
-//! The applications in `examples/applications` that need no crate beside floe, as processes. Those that do are in
-//! `beside_other_crates`, and `tested` is a test itself.
+//! The applications in `examples/applications` that need no crate beside floe, as processes. `beside_other_crates` has
+//! the others, and `tested` is itself a test.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::processes::{lines, program};
 
-/// What an application prints, and what it says beside that.
+/// The output of an application, and its messages on standard error.
 pub(crate) fn run(dir: &Path, program: &Path, arguments: &[&str]) -> (String, String) {
     let output =
         Command::new(program).args(arguments).current_dir(dir).stdin(Stdio::null()).output().unwrap();
@@ -30,7 +30,7 @@ fn start(dir: &Path, name: &str, arguments: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// Asserts that each ID is above the one before, and so none is there twice. Returns how many there are.
+/// Asserts that each ID is above the one before, so none occurs twice. Returns how many there are.
 #[track_caller]
 pub(crate) fn ascending(ids: impl IntoIterator<Item = u64>) -> usize {
     let (mut last, mut count) = (0, 0);
@@ -56,7 +56,7 @@ fn a_batch_job_writes_millions_of_ids_and_none_twice() {
     for file in [&ids, &second] {
         assert_eq!(ascending(file.iter().copied()), 1_500_000);
     }
-    // The first process may have run some milliseconds ahead of its clock, so the second one's may lie among its IDs.
+    // The first process may have run some milliseconds ahead of its clock, so the second one's IDs may lie among its IDs.
     ids.extend(second);
     ids.sort_unstable();
     assert_eq!(ascending(ids.into_iter()), 3_000_000);
@@ -81,7 +81,7 @@ fn five_thousand_tenants_have_numbers_of_their_own() {
     assert!(bytes.len() == 2 && bytes.iter().all(|bytes| (100..8_000).contains(bytes)), "{memory}");
     assert!(memory.contains("5000 names unloaded"), "{memory}");
 
-    // One that is killed while it mints: the next one repeats nothing of it.
+    // A process is killed while it mints, and the next one repeats none of its IDs.
     let mut killed = start(dir.path(), "tenants", &["5000"]);
     assert_eq!(lines(&mut killed).take(300).map(|line| note(&line.unwrap())).count(), 300);
     killed.kill().unwrap();
@@ -96,7 +96,7 @@ fn two_processes_on_one_file_share_no_id() {
     let (out, _) = run(dir.path(), &program("two-processes"), &["ids.db", "50000"]);
     assert_eq!(out, "100000 IDs of two processes, 0 of them twice\n");
 
-    // One that is killed while it mints beside another.
+    // A process is killed while it mints beside another.
     let mut killed = start(dir.path(), "two-processes", &["ids.db", "50000000", "other"]);
     let mut theirs: Vec<u64> =
         lines(&mut killed).take(20_000).map(|id| id.unwrap().parse().unwrap()).collect();

@@ -1,4 +1,4 @@
-//! Requests that the tests make, and what they look at in the answers.
+//! Requests for the tests, and the checks of their answers.
 
 use floe::Name;
 use floe::ledger::{Key, Ledger, Reply, Reserve, Token};
@@ -21,7 +21,7 @@ pub(crate) fn ask(count: u64) -> Reserve {
     }
 }
 
-/// The range of a request that has to be served.
+/// The range of a request that must be served.
 #[track_caller]
 pub(crate) fn got(ledger: &dyn Ledger, request: &Reserve) -> (u64, u64) {
     match ledger.reserve(request).unwrap() {
@@ -30,7 +30,7 @@ pub(crate) fn got(ledger: &dyn Ledger, request: &Reserve) -> (u64, u64) {
     }
 }
 
-/// Asserts that `text` has each of the `parts`: the cause and the way out.
+/// Asserts that `text` contains each of the `parts`: the cause and the way out.
 #[track_caller]
 pub(crate) fn says(text: &impl ToString, parts: &[&str]) {
     let text = text.to_string();

@@ -1,9 +1,9 @@
-//! A program links one SQLite, so this crate and every other that brings it have to agree on `libsqlite3-sys`. Cargo finds
-//! a version of rusqlite that does, as long as the range in `Cargo.toml` reaches so far.
+//! A program links one SQLite, so this crate and every other that brings it have to agree on `libsqlite3-sys`. Cargo
+//! finds a version of rusqlite that does, as long as the range in `Cargo.toml` is wide enough.
 //!
 //! The applications in `examples/applications` that use these crates are a workspace of their own for the same reason.
 //!
-//! These tests ask the registry, and most compile SQLite: `scripts/test --skip-crates` leaves them out.
+//! These tests use the registry, and most compile SQLite: `scripts/test --skip-crates` leaves them out.
 
 use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ struct Neighbour {
     open: &'static str,
 }
 
-/// sqlx and SeaORM by their current and their former versions, which most programs have; the range begins at the latter's.
+/// sqlx and SeaORM in their current and former versions, which most programs have; the range begins at the former ones.
 const SQLX: Neighbour = Neighbour {
     dependency: r#"sqlx = { version = "0.9", default-features = false, features = ["sqlite"] }"#,
     open: "let _ = sqlx::SqlitePool::connect_lazy(\"sqlite:app.db\");",
@@ -43,7 +43,7 @@ const SEA_ORM_1: Neighbour = Neighbour {
     open: "drop(sea_orm::Database::connect(\"sqlite:app.db\"));",
 };
 
-/// A registry that does not answer, and a build that hangs, fail the test.
+/// A registry that does not answer, or a build that hangs, fails the test.
 const MOST: Duration = Duration::from_secs(900);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -67,12 +67,12 @@ fn program(dir: &Path, neighbour: &Neighbour) {
     fs::write(dir.join("src/main.rs"), main).unwrap();
 }
 
-/// Runs cargo there. What it said where it failed.
+/// Runs cargo there. Returns its output if it failed.
 fn cargo(dir: &Path, target: &Path, arguments: &[&str]) -> Result<(), String> {
     let mut said = tempfile::tempfile().unwrap();
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(dir).env("CARGO_TARGET_DIR", target).env("CARGO_TERM_COLOR", "never");
-    // No warning in what users write.
+    // Users' code must compile without warnings.
     command.env("RUSTFLAGS", "-D warnings").env_remove("CARGO_ENCODED_RUSTFLAGS");
     command.stdin(Stdio::null()).stdout(said.try_clone().unwrap()).stderr(said.try_clone().unwrap());
     let mut cargo: Child = command.spawn().unwrap();
@@ -119,11 +119,11 @@ fn sqlx_diesel_and_sea_orm_find_a_version_of_sqlite_that_floe_has_too() {
     }
 }
 
-/// By the earliest version of the range and by a late one: between them rusqlite renamed features and dropped conversions. The
-/// applications have one between them.
+/// With the earliest version of the range and with a late one: between them rusqlite renamed features and dropped
+/// conversions. The applications use a version between them.
 #[test]
 fn programs_with_sqlx_or_diesel_and_a_ledger_compile() {
-    // Kept from run to run: what is compiled once is not compiled again.
+    // Kept between runs, so that nothing is compiled twice.
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("beside");
     for neighbour in [SQLX_0_8, DIESEL] {
         let (dir, rusqlite) = resolved(&neighbour);

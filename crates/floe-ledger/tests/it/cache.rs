@@ -1,4 +1,4 @@
-//! The cache before a ledger that can be taken away.
+//! The cache in front of a ledger that can be taken away.
 
 mod conformance;
 mod copies;
@@ -18,30 +18,30 @@ use floe::ledger::{Key, Ledger, LedgerError, Memory, Record, Reply, Reserve, Tok
 use floe::{Name, UnixMillis};
 use floe_ledger::{Cache, OpenError};
 
-/// An hour in milliseconds, which is what a cache reserves of a slot at once.
+/// An hour in milliseconds: how much of a slot one reservation of a cache takes.
 const HOUR: u64 = 3_600_000;
 
-/// A moment in Unix milliseconds, as a clock would show it.
+/// A moment in Unix milliseconds, as a clock shows it.
 const NOW: u64 = 1_772_366_400_000;
 
-/// A shared ledger that can be cut off, and that can lose its answers. A clone is another way to the same one.
+/// A shared ledger that can be cut off, and that can lose its answers. A clone is another connection to the same one.
 #[derive(Clone, Default)]
 struct Behind {
     store: Memory,
     gone: Arc<AtomicBool>,
-    /// So many of the next answers are lost after they took effect.
+    /// This many of the next answers are lost after they took effect.
     lose: Arc<AtomicU64>,
-    /// So many of the next openings of caches are counted, and not answered.
+    /// This many of the next openings of caches are counted, but not answered.
     lose_openings: Arc<AtomicU64>,
-    /// Openings are answered once so many have been counted.
+    /// Openings are answered once this many have been counted.
     openings_meet: Arc<Mutex<Option<Arc<Barrier>>>>,
-    /// What every reservation of a range is answered with, where that is not what becomes of it.
+    /// The answer to every reservation of a range, if it differs from the real result.
     answers: Arc<Mutex<Option<Reply>>>,
-    /// How many questions were put to it.
+    /// How many requests it got.
     asked: Arc<AtomicU64>,
-    /// How often it was asked to count.
+    /// How many counts it got.
     counts: Arc<AtomicU64>,
-    /// The reservations that were asked for.
+    /// The reservations that it got.
     reserves: Arc<Mutex<Vec<Reserve>>>,
 }
 
@@ -62,7 +62,7 @@ impl Behind {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// The reservations asked for so far, those of openings left out.
+    /// The reservations so far, without those of openings.
     fn reserves(&self) -> Vec<Reserve> {
         let reserves = self.reserves.lock().unwrap().clone();
         reserves.into_iter().filter(|request| !request.key.as_str().starts_with(Key::CACHES)).collect()
@@ -115,7 +115,7 @@ impl Ledger for Behind {
     fn describe(&self) -> String { "behind:".to_owned() }
 }
 
-/// A cache in `dir` before `behind`, as a process that starts opens it.
+/// A cache in `dir` in front of `behind`, opened as by a process that starts.
 fn try_open(dir: &Path, behind: &Behind) -> Result<Cache, OpenError> {
     let upstream = behind.clone();
     Cache::builder(dir).window(Duration::from_secs(3_600)).before_ledger("behind:", move || {
@@ -129,7 +129,7 @@ fn open(dir: &Path, behind: &Behind) -> Cache {
     try_open(dir, behind).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The text of the error with which a cache does not open.
+/// The text of the error if a cache does not open.
 #[track_caller]
 fn unfit(opened: Result<Cache, OpenError>) -> String {
     match opened {
@@ -139,7 +139,7 @@ fn unfit(opened: Result<Cache, OpenError>) -> String {
     }
 }
 
-/// A window of a slot, as a node asks for it at the time `now`.
+/// A window of a slot, as a node requests it at the time `now`.
 fn window(worker: u64, now: u64) -> Reserve {
     Reserve {
         key: Key::slot(10, worker),
@@ -165,7 +165,7 @@ fn bind(ledger: &dyn Ledger, name: &str) {
     assert_eq!(ledger.bind(&Name::new(name).unwrap(), &text, true), Ok(text));
 }
 
-/// Waits until the thread of a cache has come so far; a test that waits for ever has failed.
+/// Waits until a cache's thread has come this far. If it never does, the test has failed.
 fn until(what: &str, mut check: impl FnMut() -> bool) {
     for _ in 0..10_000 {
         if check() {

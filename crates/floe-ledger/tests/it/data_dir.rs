@@ -25,7 +25,7 @@ fn unfit(dir: &Path, parts: &[&str]) {
     }
 }
 
-/// A data directory whose ledger was used and closed.
+/// A data directory with a ledger that was used and closed.
 fn used() -> TempDir {
     let dir = TempDir::new().unwrap();
     assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(100)), (0, 100));
@@ -43,7 +43,7 @@ fn a_directory_is_made_for_its_user_alone() {
     assert_eq!(entries(&dir), ["floe.db", "floe.db-shm", "floe.db-wal", "floe.db-witness", "realm"]);
     let witness = fs::read_to_string(dir.join("realm")).unwrap();
     says(&witness, &["ledger ", "a fresh ledger would repeat IDs"]);
-    // The same by every way in.
+    // Every way to open it gives the same.
     assert_eq!(got(&Sqlite::builder().realm("shop").at(dir.join("floe.db")).unwrap(), &ask(10)), (10, 20));
     let url = format!("sqlite:{}/floe.db", dir.display());
     assert_eq!(got(&*open_in(&url, "shop").unwrap(), &ask(10)), (20, 30));
@@ -97,7 +97,7 @@ fn a_ledger_that_was_exchanged_is_noticed() {
 fn a_witness_that_is_missing_is_written_anew() {
     let dir = used();
     let witness = fs::read_to_string(dir.path().join("realm")).unwrap();
-    // Also what a crash between the two steps of a first start leaves.
+    // A crash between the two steps of a first start leaves this, too.
     fs::remove_file(dir.path().join("realm")).unwrap();
     assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(1)), (100, 101));
     assert_eq!(fs::read_to_string(dir.path().join("realm")).unwrap(), witness);
@@ -130,7 +130,7 @@ fn removing_all_of_it_begins_afresh() {
 #[test]
 fn what_an_interrupted_start_leaves_is_in_nobodys_way() {
     let dir = TempDir::new().unwrap();
-    // A draft of the ledger that was killed half way, and a draft of the witness.
+    // Remains of killed starts: a half-written ledger, and a draft of the witness.
     fs::write(dir.path().join(".floe.db.new-00"), "half").unwrap();
     fs::write(dir.path().join(".floe.db.new-00-journal"), "half").unwrap();
     fs::write(dir.path().join(".realm.new-00"), "ledger ").unwrap();

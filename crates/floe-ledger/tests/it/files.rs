@@ -1,4 +1,4 @@
-//! What may be wrong with the file, at the start and while it is in use.
+//! Faults of the file, at the start and while it is in use.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -54,7 +54,7 @@ fn unfit_to_use(ledger: &Sqlite, parts: &[&str]) {
     }
 }
 
-/// Other bytes at a place in a file, the way a broken disk does it.
+/// Writes other bytes into a file, as a broken disk does.
 fn scribble(path: &Path, offset: u64, bytes: &[u8]) {
     let mut file = OpenOptions::new().write(true).open(path).unwrap();
     file.seek(SeekFrom::Start(offset)).unwrap();
@@ -68,7 +68,7 @@ fn a_file_that_was_removed_under_a_ledger_stops_it() {
     got(&ledger, &ask(100));
     fs::remove_file(&path).unwrap();
     unfit_to_use(&ledger, &["ids.db was removed or moved", "stop every floe", "raise its marks"]);
-    // Its WAL is still there, so nobody makes a fresh ledger at that path by mistake.
+    // Its WAL still exists, so no process makes a new ledger at that path by mistake.
     unfit_to_open(&path, &["is gone", "ids.db-wal is still there", "restore the backup"]);
     drop(ledger);
 }
@@ -141,7 +141,7 @@ fn other_content_in_the_same_file_stops_the_ledger() {
     let (_dir, path) = place();
     let ledger = Sqlite::open(&path).unwrap();
     got(&ledger, &ask(100));
-    // As if a backup of another ledger had been copied over it.
+    // As if a backup of another ledger were copied over it.
     let foreign = Connection::open(&path).unwrap();
     foreign.execute("UPDATE realm SET id = 'another'", []).unwrap();
     unfit_to_use(&ledger, &["is damaged", "the id of its realm is not the one"]);
@@ -214,7 +214,7 @@ fn damage_where_nobody_looks_yet_is_found_at_the_start() {
     }
     drop(ledger);
     let pages = fs::metadata(&path).unwrap().len() / 4096;
-    // A leaf among the definitions, which opening does not read for its own ends.
+    // A leaf of the definitions. Opening does not read it for its own work.
     scribble(&path, (pages - 2) * 4096, &[0xff; 64]);
     unfit_to_open(&path, &["is damaged", "restore the backup", "raise its marks"]);
 }
@@ -245,7 +245,7 @@ fn damage_that_is_met_later_stops_the_ledger() {
     let (_dir, path) = place();
     let ledger = Sqlite::open(&path).unwrap();
     for number in 0..400 {
-        // About two pages' worth for each ten.
+        // About two pages' worth for every ten.
         ledger.bind(&Name::new(&format!("name-{number}")).unwrap(), &"x".repeat(2_000), false).unwrap();
     }
     drop(ledger);
@@ -385,7 +385,7 @@ fn who_names_no_realm_is_told_of_several() {
     assert!(!floe_ledger::open_in(&url, "shop").unwrap().describe().contains("default"));
 }
 
-/// As `cp` does it: the same file, with what is in the other one.
+/// As `cp` does it: the same file, with the other one's content.
 pub(crate) fn copy_over(from: &Path, to: &Path) {
     let bytes = fs::read(from).unwrap();
     let mut file = OpenOptions::new().write(true).truncate(true).open(to).unwrap();
@@ -400,7 +400,7 @@ pub(crate) fn put_back<T: std::fmt::Debug>(answer: Result<T, LedgerError>) {
     }
 }
 
-/// So many writes that SQLite has moved some of them from the WAL to the file.
+/// Enough writes that SQLite has moved some of them from the WAL to the file.
 pub(crate) fn checkpointed(ledger: &Sqlite) {
     for _ in 0..300 {
         got(ledger, &ask(1));
@@ -417,7 +417,7 @@ fn a_backup_that_is_copied_over_the_file_in_place_stops_everybody() {
     checkpointed(&first);
     let seen = got(&second, &ask(1));
     copy_over(&backup, &path);
-    // Neither the one that wrote, nor another one, nor a new one hands out anything.
+    // Neither the writer, nor another ledger, nor a new one hands out anything.
     put_back(second.reserve(&ask(1)));
     put_back(first.reserve(&ask(1)));
     put_back(first.list("", "", 9));
@@ -429,10 +429,10 @@ fn a_backup_that_is_copied_over_the_file_in_place_stops_everybody() {
     };
     put_back(open());
     drop((first, second));
-    // Nor is it hidden by what they leave behind.
+    // Nor do their remains hide it.
     put_back(open());
     put_back(open());
-    // As it has to be done: without what belongs to the old file. The marks are those of the backup.
+    // The right way: without the files that belong to the old one. The marks are the backup's.
     for suffix in ["-wal", "-shm", "-witness"] {
         fs::remove_file(dir.path().join(format!("ids.db{suffix}"))).unwrap();
     }

@@ -1,4 +1,4 @@
-//! The first program of the book is a real one.
+//! The first program of the book is a real program.
 
 use std::process::Command;
 

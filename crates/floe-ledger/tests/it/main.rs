@@ -1,4 +1,4 @@
-//! The ledgers of this crate, through their public face.
+//! The ledgers of this crate, tested through their public API.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod applications;

@@ -15,7 +15,7 @@ fn refused(url: &str, realm: &str) -> String {
     }
 }
 
-/// What a build without these features has to name.
+/// The errors of a build without these features must name these.
 const NOT_HERE: &[&str] = &[
     #[cfg(not(feature = "mysql"))]
     "mysql",

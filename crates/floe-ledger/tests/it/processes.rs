@@ -23,8 +23,8 @@ pub(crate) fn program(name: &str) -> PathBuf {
     path
 }
 
-/// Starts `reserve` on the ledger in the file at `path`. It waits for its turn as long as a test may take: processes that
-/// never rest pass one that waits, for seconds where each flush of the disk takes a tenth of one.
+/// Starts `reserve` on the ledger in the file at `path`. It waits for its turn as long as a test may take: if each
+/// flush of the disk takes a tenth of a second, processes that never rest overtake one that waits, for seconds.
 pub(crate) fn start(path: &Path, count: u64, times: u64) -> Child {
     Command::new(program("reserve"))
         .args([
@@ -44,7 +44,7 @@ pub(crate) fn lines(child: &mut Child) -> Lines<BufReader<ChildStdout>> {
     BufReader::new(child.stdout.take().unwrap()).lines()
 }
 
-/// A number below `end`. The tests that use it hold for every number.
+/// A number below `end`. The tests that use it hold for any number.
 fn random(end: u64) -> u64 {
     RandomState::new().hash_one(0) % end
 }
@@ -89,7 +89,7 @@ fn processes_that_are_killed_at_random_moments_leave_no_overlap() {
                             ranges.push(range(&lines.next().unwrap().unwrap()).unwrap());
                         }
                         child.kill().unwrap();
-                        // What it said between the decision and its end counts as well; its last line may be cut
+                        // Lines that it printed between the decision and its end count too; its last line may be cut
                         // off.
                         for line in lines.map_while(Result::ok) {
                             ranges.extend(range(&line));
@@ -135,7 +135,7 @@ fn processes_that_start_at_once_make_one_ledger() {
     }
 }
 
-/// How far a first start has come, told by what is in the directory.
+/// How far a first start has come, shown by the files in the directory.
 fn stage(dir: &Path) -> usize {
     let is_there = |start: &str| entries(dir).iter().any(|name| name.starts_with(start));
     match dir.exists() {
@@ -155,7 +155,7 @@ fn a_first_start_that_is_killed_at_any_moment_leaves_a_directory_that_starts() {
         let parent = TempDir::new().unwrap();
         let dir = parent.path().join("floe-data");
         let mut child = start(&dir.join("floe.db"), 1, u64::MAX);
-        // It may have gone further by the time it is killed; whichever the moment, the rest has to hold.
+        // It may have gone further before it is killed. Whatever the moment, the rest has to hold.
         let reached = (0..10_000_000).any(|_| stage(&dir) >= until);
         assert!(reached, "it never came to stage {until}");
         child.kill().unwrap();
@@ -168,22 +168,22 @@ fn a_first_start_that_is_killed_at_any_moment_leaves_a_directory_that_starts() {
     }
 }
 
-/// The user `nobody`, for tests that run as root, whom no permission stops.
+/// The user `nobody`, for tests that run as root: no permission stops root.
 const NOBODY: u32 = 65_534;
 
 fn is_root() -> bool {
     fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0).unwrap()
 }
 
-/// The errors of `reserve` run by a user who owns nothing of `dir` but what was given to them.
+/// The errors of `reserve`, run by a user who owns nothing of `dir` except what was given to them.
 fn errors_without_rights(dir: &Path) -> String {
-    // The tests may have been built where nobody else may look.
+    // Other users may not be able to read the build directory.
     let copy = TempDir::new().unwrap();
     fs::set_permissions(copy.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = {
         let to = copy.path().join("reserve");
-        // By another process: a file that this one has open for writing, and that a fork of another test's inherits
-        // at that moment, cannot be run.
+        // In another process: a file that this one has open for writing cannot be run, and another test's fork may
+        // inherit it at that moment.
         assert!(Command::new("cp").arg(program("reserve")).arg(&to).status().unwrap().success());
         to
     };
@@ -275,7 +275,7 @@ fn reopened(dir: &TempDir) -> Sqlite {
 fn a_limit_on_file_sizes_is_unavailable_and_loses_nothing() {
     let dir = TempDir::new().unwrap();
     drop(Sqlite::builder().in_dir(dir.path()).unwrap());
-    // In units of 512 or 1024 bytes, depending on the shell; the WAL gets there either way.
+    // In units of 512 or 1024 bytes, depending on the shell. The WAL reaches the limit either way.
     let script = "trap '' XFSZ; ulimit -f 128; exec \"$@\"";
     let output = Command::new("sh")
         .args(["-c", script, "sh"])

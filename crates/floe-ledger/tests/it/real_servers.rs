@@ -1,6 +1,6 @@
 //! Ledgers on real servers.
 //!
-//! Every test in here is left out by `scripts/test --skip-servers`, by the name of this module.
+//! `scripts/test --skip-servers` leaves out every test in here, by the name of this module.
 
 mod columns;
 #[cfg(feature = "etcd")]

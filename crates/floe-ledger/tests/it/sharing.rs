@@ -1,4 +1,4 @@
-//! One file and several who use it, inside one process.
+//! One file and several users of it, inside one process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn a_file_that_is_held_for_too_long_is_unavailable_with_the_way_to_find_the_hold
 fn a_file_that_is_held_from_the_first_moment_on_is_unavailable_too() {
     let (_dir, path) = place();
     drop(Sqlite::open(&path).unwrap());
-    // The one lock that keeps others from so much as reading.
+    // The only lock that also keeps others from reading.
     let holder = Connection::open(&path).unwrap();
     holder.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT;").unwrap();
     match Sqlite::builder().max_wait(Duration::from_millis(50)).at(&path) {
@@ -61,7 +61,7 @@ fn a_call_waits_for_a_holder_that_goes_away() {
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| got(&ledger, &ask(10)));
-        // Long enough for the other thread to find the file held, most times; either way it has to succeed.
+        // Usually enough for the other thread to find the file held. In any case it has to succeed.
         for _ in 0..2_000 {
             assert_eq!(holder.query_row("SELECT count(*) FROM mark", [], |row| row.get(0)), Ok(0));
         }
@@ -81,7 +81,7 @@ fn a_file_that_was_taken_out_of_wal_mode_is_put_back() {
     tool.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(())).unwrap();
     drop(tool);
     assert_eq!(mode(&path), "delete");
-    // Several at once: the switch is where SQLite's own waiting does not help.
+    // Several at once: SQLite's own waiting does not cover the switch.
     std::thread::scope(|scope| {
         let threads: Vec<_> =
             (0..8).map(|_| scope.spawn(|| got(&Sqlite::open(&path).unwrap(), &ask(1)))).collect();
@@ -92,7 +92,7 @@ fn a_file_that_was_taken_out_of_wal_mode_is_put_back() {
     assert_eq!(mode(&path), "wal");
 }
 
-/// What a write leaves behind: the length and time of each file, and SQLite's own count of changes.
+/// The traces of a write: each file's length and time, and SQLite's own count of changes.
 fn traces(path: &Path, watcher: &Connection) -> Vec<String> {
     let mut traces: Vec<String> = ["", "-wal"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! What the file beside the database remembers: a ledger that has lost writes, or is a copy, is refused.
+//! The file beside the database: a ledger that has lost writes, or is a copy, is refused.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -35,21 +35,21 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     path.into()
 }
 
-/// The turn that the witness of `path` remembers.
+/// The turn in the witness of `path`.
 fn witnessed(path: &Path) -> u64 {
     let text = fs::read_to_string(beside(path, "-witness")).unwrap();
     let turns = text[1024..].lines().map(|line| line.split_once(' ').unwrap().0.parse::<u64>().unwrap());
     turns.max().unwrap()
 }
 
-/// A ledger that a process has used and was killed under, and the end of its last range.
+/// A ledger whose process was killed, and the end of its last range.
 fn killed(name: &str) -> (TempDir, PathBuf, u64) {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join(name);
     let mut child = start(&path, 1, u64::MAX);
     let mut lines = lines(&mut child);
     lines.next().unwrap().unwrap();
-    // More than SQLite keeps in the WAL alone, so that the file has marks of its own.
+    // More than SQLite keeps in the WAL alone, so the file has marks of its own.
     let mut last = (0..300).map(|_| range(&lines.next().unwrap().unwrap()).unwrap().1).last().unwrap();
     child.kill().unwrap();
     last =
@@ -76,7 +76,7 @@ fn a_wal_that_was_removed_after_a_crash_is_missed() {
         let (wal, shm) = (beside(&path, "-wal"), beside(&path, "-shm"));
         let kept = beside(&path, "-kept");
         fs::rename(&wal, &kept).unwrap();
-        // The shared memory that is left behind tells, and where it is gone as well, the witness.
+        // The remaining shared memory shows it; if that is gone too, the witness does.
         unfit(&path, &["-wal is gone", "put it back", "floe marks raise"]);
         fs::remove_file(&shm).unwrap();
         unfit(&path, &["was put back", "removed, cut off or damaged", "-witness away", "floe marks raise"]);
@@ -107,7 +107,7 @@ fn a_wal_that_was_cut_off_or_damaged_repeats_nothing() {
             (Vec::new(), true),
             (flipped(40), true),
             (flipped(3), true),
-            // A process that is killed between its commit and the witness has told nobody of its last range.
+            // A process killed between its commit and the witness has told nobody of its last range.
             (cut_off(last_frame), false),
             (cut_off(last_frame + 100), false),
             (flipped(last_frame + 1_000), false),
@@ -129,7 +129,7 @@ fn a_wal_that_was_cut_off_or_damaged_repeats_nothing() {
     }
 }
 
-/// Where the last frame of the last commit begins (sqlite.org/fileformat2.html, section 4.1: a header of 32 bytes, then
+/// The start of the last commit's last frame (sqlite.org/fileformat2.html, section 4.1: a header of 32 bytes, then
 /// frames of a header of 24 and a page; those of the current round have the salts of the header).
 fn last_frame(wal: &[u8]) -> usize {
     const FRAME: usize = 24 + 4096;
@@ -149,7 +149,7 @@ fn a_backup_that_is_put_in_the_place_of_a_closed_ledger_is_refused() {
         got(&open(&path).unwrap(), &ask(1));
         put(&backup, &path);
         unfit(&path, &["floe.db", "-witness", "floe marks raise"]);
-        // As it has to be done.
+        // The right way.
         fs::remove_file(beside(&path, "-witness")).unwrap();
         assert_eq!(
             got(&open(&path).unwrap(), &ask(1)),
@@ -205,7 +205,7 @@ fn a_file_with_a_second_name_is_refused_under_both() {
     }
     fs::remove_dir_all(&other).unwrap();
     assert_eq!(got(&open(&one.join("floe.db")).unwrap(), &ask(1)), (100, 101));
-    // What a first start leaves that was killed between its two steps.
+    // A first start that was killed between its two steps leaves this.
     fs::hard_link(one.join("floe.db"), one.join(".floe.db.new-00")).unwrap();
     assert_eq!(got(&open(&one.join("floe.db")).unwrap(), &ask(1)), (101, 102));
     assert!(!one.join(".floe.db.new-00").exists());
@@ -249,7 +249,7 @@ fn a_witness_that_says_nothing_is_refused_and_one_that_is_missing_is_made() {
         fs::write(&witness, damaged).unwrap();
         unfit(&path, &["does not say how far", "changed or damaged", "remove"]);
     }
-    // As beside a ledger of an older floe. It remembers what was written before, although nothing is written since.
+    // As beside a ledger of an older floe. It records what was written before, although nothing has been written since.
     fs::write(&witness, &whole).unwrap();
     let turn = witnessed(&path);
     assert!(turn > 0);
@@ -296,7 +296,7 @@ fn a_witness_that_cannot_be_written_is_said_at_the_start() {
     let path = dir.path().join("ids.db");
     got(&open(&path).unwrap(), &ask(100));
     let witness = beside(&path, "-witness");
-    // Nobody writes a directory, not even root.
+    // Nobody can write to a directory as a file, not even root.
     fs::remove_file(&witness).unwrap();
     fs::create_dir(&witness).unwrap();
     unfit(&path, &["ids.db-witness cannot be read and written", "permissions"]);

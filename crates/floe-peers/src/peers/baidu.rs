@@ -2,22 +2,22 @@
 //! id, 13 of sequence, as in both sample configurations of its README. (The class's own default, 28 and 22 since
 //! 2016-05-20, ended on 2024-11-20.)
 //!
-//! A start inserts a row into a table, whose auto-increment number is its worker id: none is used twice.
+//! Each start inserts a row into a table. The row's auto-increment number is its worker id, so none is used twice.
 //!
-//! The default generator promises unique IDs that increase. It looks at the clock for each ID, counts within a second, waits
-//! for the next one where 8,192 are not enough, and refuses while the clock is behind the last ID's second, and past its
-//! bits.
+//! The default generator promises unique IDs that increase. It looks at the clock for each ID and counts within a
+//! second. If 8,192 are not enough, it waits for the next second. It refuses while the clock is behind the last ID's
+//! second, and past its bits.
 //!
-//! The cached one promises unique IDs "even if the clock goes back". A ring of 65,536 slots is filled
-//! with all the IDs of one second after the other, the first one being the second after the start's; the clock is never
-//! read again. Whenever less than half is left, the ring is filled: what does not fit of a second is dropped. So the
-//! seconds in the IDs lag behind the clock, or run ahead of it, as the demand has it.
+//! The cached one promises unique IDs "even if the clock goes back". It fills a ring of 65,536 slots with all the IDs
+//! of one second after the other, from the second after its start. It never reads the clock again. Whenever less than
+//! half is left, it fills the ring, and drops what does not fit of a second. So demand decides whether the seconds in
+//! the IDs lag behind the clock or run ahead of it.
 //!
 //! Read from: baidu/uid-generator 2fcbc13, `DefaultUidGenerator.java` (`nextId`, `getCurrentSecond`),
 //! `CachedUidGenerator.java` (`nextIdsForOneSecond`, `initRingBuffer`), `BufferPaddingExecutor.java` (`paddingBuffer`),
-//! `RingBuffer.java` (`put`, `take`), `BitsAllocator.java`, `DisposableWorkerIdAssigner.java`, `README.md`. Padding is done
-//! at once here, where the library leaves it to a pool of threads. It checks nowhere that the bits are used up. The epoch is
-//! a day of the system's zone, which is UTC here.
+//! `RingBuffer.java` (`put`, `take`), `BitsAllocator.java`, `DisposableWorkerIdAssigner.java`, `README.md`. Here
+//! padding is done at once; the library leaves it to a pool of threads. It never checks that the bits are used up. The
+//! epoch is a day of the system's time zone, which is UTC here.
 
 use std::collections::VecDeque;
 
@@ -58,7 +58,7 @@ pub struct DefaultUidGenerator {
     worker: u64,
     last_second: i64,
     sequence: u64,
-    /// A thread is in `getNextSecond`, and holds the lock.
+    /// A thread is in `getNextSecond` and holds the lock.
     spinning: bool,
 }
 
@@ -99,13 +99,13 @@ impl DefaultUidGenerator {
 pub struct CachedUidGenerator {
     worker: u64,
     last_second: i64,
-    /// The ring's content, as runs of IDs: the next one, and how many.
+    /// The ring's content as runs of IDs: the next ID, and how many.
     ring: VecDeque<(u128, u64)>,
     left: u64,
 }
 
 impl CachedUidGenerator {
-    /// Fills the ring, and goes on to the next second even where nothing fits.
+    /// Fills the ring, and moves to the next second even if nothing fits.
     fn pad(&mut self) {
         loop {
             self.last_second += 1;
@@ -149,7 +149,7 @@ impl Model for Baidu {
     type Process = Generator;
 
     fn store(&mut self, fleet: &Fleet) -> Registry {
-        // It has many times the worker ids of the others, unless a scenario wants fewer than there are nodes.
+        // It has many more worker ids than others, unless a scenario wants fewer than there are nodes.
         let bits = if fleet.worker_bits < 10 { fleet.worker_bits } else { WORKER_BITS };
         self.most_worker = (1 << bits) - 1;
         Registry::default()
@@ -200,7 +200,7 @@ impl Model for Baidu {
     }
 
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
-        // With the sign, which the cached generator goes into when its bits have ended.
+        // Includes the sign bit, which the cached generator reaches when its bits end.
         let seconds = i64::try_from(field(id, WORKER_BITS + SEQUENCE_BITS, TIME_BITS + 1)).ok()?;
         Some(Parts {
             worker: field(id, SEQUENCE_BITS, WORKER_BITS),

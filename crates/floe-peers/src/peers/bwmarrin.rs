@@ -1,12 +1,12 @@
 //! bwmarrin/snowflake, the snowflake of most Go programs: Twitter's layout and epoch, 10 bits of node.
 //!
-//! It promises IDs that are unique while no two generators have the same node number, which comes from the operator. It
-//! reads the wall clock at its start alone; from then on it counts the monotonic clock, so that no step of the wall clock
-//! changes anything until the next start. Where 4096 are not enough in a millisecond it waits for the next one. It keeps
-//! nothing over a restart, and refuses nothing.
+//! It promises unique IDs while no two generators have the same node number, which the operator assigns. It reads the
+//! wall clock only at its start, and then counts by the monotonic clock. So a step of the wall clock changes nothing
+//! until the next start. If 4096 are not enough in a millisecond, it waits for the next one. It keeps nothing over a
+//! restart, and refuses nothing.
 //!
-//! Read from: bwmarrin/snowflake cdbb8ee (v0.3.0), `snowflake.go` (`NewNode`, `Generate`). The package itself is played
-//! beside this model (`originals.rs`).
+//! Read from: bwmarrin/snowflake cdbb8ee (v0.3.0), `snowflake.go` (`NewNode`, `Generate`). `originals.rs` plays the
+//! package itself beside this model.
 
 use super::{signed, snowflake};
 use floe::MonoMillis;
@@ -23,11 +23,11 @@ pub struct Bwmarrin;
 #[derive(Clone, Debug)]
 pub struct Node {
     node: u64,
-    /// What the clocks said at the start: milliseconds since the epoch, and the monotonic clock.
+    /// The clocks at the start: milliseconds since the epoch, and the monotonic clock.
     began: (i64, MonoMillis),
     time: i64,
     step: u64,
-    /// A thread waits for the next millisecond, and holds the lock.
+    /// A thread waits for the next millisecond and holds the lock.
     spinning: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A model driven by hand, for its tests: a store that a test makes slow, silent or forgetful, and one clock.
+//! Drives a model by hand, for its tests: a store that a test makes slow, silent or forgetful, and one clock.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,7 +22,7 @@ struct Sent<M: Model> {
     request: M::Request,
 }
 
-/// A request that the store has executed, its answer still on its way.
+/// A request that the store has executed. Its answer is still on its way.
 pub(crate) struct Done<M: Model> {
     node: usize,
     number: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Done<M: Model> {
 }
 
 impl<M: Model> Done<M> {
-    /// What the store has answered.
+    /// The store's answer.
     pub(crate) fn reply(&self) -> &M::Reply {
         &self.reply
     }
@@ -47,7 +47,7 @@ pub(crate) struct ByHand<M: Model> {
     random: Random,
     /// Milliseconds since the test began.
     pub(crate) now: u64,
-    /// How many of the next answers come only after the silence.
+    /// How many of the next answers arrive only after the timeout.
     pub(crate) lose_replies: usize,
     /// Whether each request is executed, and answered, twice.
     pub(crate) double: bool,
@@ -100,7 +100,7 @@ impl<M: Model> ByHand<M> {
         self.collect(node, outbox);
     }
 
-    /// Someone asks; the verdict comes from [`outcome`](Self::outcome).
+    /// A caller asks. [`outcome`](Self::outcome) returns the verdict.
     pub(crate) fn ask(&mut self, node: usize, count: u64) -> u64 {
         let ask = Ask { id: self.asks, name: 0, count, asked_at: self.now * 1000 };
         self.asks += 1;
@@ -111,7 +111,7 @@ impl<M: Model> ByHand<M> {
         ask.id
     }
 
-    /// What became of an ask, once the store and the clock have done their part.
+    /// The verdict on an ask, after the store and the clock have done their part.
     pub(crate) fn outcome(&mut self, ask: u64) -> Verdict {
         loop {
             self.run();
@@ -123,7 +123,7 @@ impl<M: Model> ByHand<M> {
         }
     }
 
-    /// Whether an ask has its verdict already.
+    /// Whether an ask already has its verdict.
     pub(crate) fn is_answered(&self, ask: u64) -> bool {
         self.verdicts.contains_key(&ask)
     }
@@ -133,7 +133,7 @@ impl<M: Model> ByHand<M> {
         self.batch(node, 1)[0]
     }
 
-    /// So many IDs in one call.
+    /// This many IDs in one call.
     pub(crate) fn batch(&mut self, node: usize, count: u64) -> Vec<u128> {
         let ask = self.ask(node, count);
         match self.outcome(ask) {
@@ -151,7 +151,7 @@ impl<M: Model> ByHand<M> {
         }
     }
 
-    /// The store serves all requests, and those that follow from its answers.
+    /// The store serves all requests, and those that its answers cause.
     pub(crate) fn run(&mut self) {
         while let Some(sent) = self.requests.pop_front() {
             let mut done = vec![self.execute(&sent)];
@@ -168,7 +168,7 @@ impl<M: Model> ByHand<M> {
         }
     }
 
-    /// The store serves the oldest request; its answer arrives when the test says so.
+    /// The store serves the oldest request. Its answer arrives when the test calls for it.
     pub(crate) fn serve(&mut self) -> Done<M> {
         let sent = self.requests.pop_front().expect("a request");
         self.execute(&sent)
@@ -185,7 +185,7 @@ impl<M: Model> ByHand<M> {
         self.answer(done.node, done.number, Ok(done.reply));
     }
 
-    /// Time passes, and alarms ring.
+    /// Time passes, and alarms fire.
     pub(crate) fn pass(&mut self, millis: u64) {
         self.now += millis;
         for node in 0..self.nodes.len() {

@@ -1,19 +1,19 @@
 //! CosId's snowflake, with machine ids from Redis: 41 bits of milliseconds since 2019-12-24T16:00Z, 10 (or as configured) of
 //! machine id, 12 of sequence.
 //!
-//! It promises unique IDs that increase on a generator, machine ids that are handed out and recycled by themselves, and
-//! protection against a clock that goes back, over restarts too. The sequence runs on from millisecond to millisecond, and
-//! is reset where it has passed 2047. A clock that is 1 ms behind is spun for, at most 500 ms slept for, and further
-//! behind an error; so it is at the start, against the time in the local state file or in Redis.
+//! It promises unique IDs that increase on a generator, machine ids that are handed out and recycled automatically, and
+//! protection against a clock that goes back, also over restarts. The sequence continues from millisecond to
+//! millisecond, and is reset once it is past 2047. If the clock is 1 ms behind, it spins; up to 500 ms behind, it
+//! sleeps; further behind is an error. At the start it does the same with the time in the local state file or in Redis.
 //!
-//! A stable instance is named after its address and port, and has a local state file, with which it keeps its machine id
-//! and asks nobody; the default one is named after its address and process id, and has none. Without a file, Redis gives an
-//! instance the machine id that it had, or one that was given back, with the later one of the time that was written there
-//! and its own clock; or the next number; or one whose instance has not been heard of for 5 minutes by the asker's clock. A
-//! guardian writes the clock into the file and into Redis every minute; where that fails, or the machine id is lost to
-//! another, it logs it. A stop writes the clock once more and gives the machine id back (a stable instance keeps it in
-//! Redis, and its file goes): that is done in the last phase of Spring's lifecycle, which is stopped first, and so before
-//! the web server ends, which goes on minting until then.
+//! A stable instance is named after its address and port. It has a local state file, which keeps its machine id, and
+//! then asks Redis for none. The default instance is named after its address and process id, and has no file. Without a
+//! file, Redis gives an instance the machine id that it had, or one that was given back, with the later of the time
+//! written there and the instance's clock; or the next number; or one whose instance has been silent for 5 minutes by
+//! the asker's clock. A guardian writes the clock to the file and to Redis every minute; if that fails, or another
+//! instance has taken the machine id, it logs that. A stop writes the clock once more and gives the machine id back (a
+//! stable instance keeps it in Redis, and its file is removed). This happens in the last phase of Spring's lifecycle,
+//! which stops first: the web server ends later, and mints until then.
 //!
 //! Read from: Ahoo-Wang/CosId fc29da0 (3.2.1), `AbstractSnowflakeId.java`, `ClockSyncSnowflakeId.java`,
 //! `DefaultClockBackwardsSynchronizer.java`, `AbstractMachineIdDistributor.java` (`distribute`, `revert`),
@@ -39,13 +39,13 @@ const SAFE_GUARD_MS: i64 = 300_000;
 #[derive(Clone, Copy, Debug)]
 pub struct CosId {
     /// Whether instances are named by address and port and keep their machine ids (`stable`), as is advised for fixed
-    /// machines; the default is a name with the process id, which is another one at every start.
+    /// machines. The default is a name with the process id, which changes at every start.
     pub stable: bool,
     /// `machine-bit`.
     bits: u32,
 }
 
-/// The state file: by instance, its machine id and a time.
+/// The state file: for each instance, its machine id and a time.
 pub type Files = BTreeMap<String, (u64, i64)>;
 
 /// An instance.
@@ -55,14 +55,14 @@ pub struct Instance {
     machine_id: u64,
     bits: u32,
     guard: Option<u64>,
-    /// The last word to Redis on its way; the file goes when it has arrived.
+    /// The last message to Redis. The file is removed when it has arrived.
     revert: Option<u64>,
     /// A start that waits for the clock.
     starting: Option<Wait>,
     last: i64,
     sequence: u64,
     spinning: bool,
-    /// Threads in the synchronizer.
+    /// Threads inside the synchronizer.
     waiting: BTreeMap<u64, Wait>,
     closed: bool,
 }
@@ -73,7 +73,7 @@ enum Wait {
     Sleep(MonoMillis),
 }
 
-/// `DefaultClockBackwardsSynchronizer.sync`: how to wait for the clock to reach `last`, if at all.
+/// `DefaultClockBackwardsSynchronizer.sync`: how to wait until the clock reaches `last`, if at all.
 fn sync<M: Model>(last: i64, machine: &Machine<'_, M>) -> Result<Option<Wait>, String> {
     let behind = last.saturating_sub(machine.wall());
     if behind <= 0 {
@@ -87,7 +87,7 @@ fn sync<M: Model>(last: i64, machine: &Machine<'_, M>) -> Result<Option<Wait>, S
     }
 }
 
-/// When to look again, or `None` where the wait is over.
+/// When to look again, or `None` if the wait is over.
 fn still<M: Model>(wait: Wait, machine: &Machine<'_, M>) -> Option<Verdict> {
     match wait {
         Wait::Spin(last) => (machine.wall() < last).then(|| spin(machine, last - 1)),
@@ -96,7 +96,7 @@ fn still<M: Model>(wait: Wait, machine: &Machine<'_, M>) -> Option<Verdict> {
 }
 
 impl CosId {
-    /// Instances with names that last, or with the default ones.
+    /// Instances with stable names, or with the default ones.
     pub fn new(stable: bool) -> Self {
         Self { stable, bits: 10 }
     }
@@ -146,7 +146,7 @@ impl CosId {
         Ok((id, wait))
     }
 
-    /// `resetStorage`: the clock into the file, unless it is behind; the time that the file has then.
+    /// `resetStorage`: writes the clock to the file, unless it is behind, and returns the file's time then.
     fn reset(process: &Instance, machine: &mut Machine<'_, Self>) -> Option<i64> {
         let now = machine.wall();
         let (_, stamp) = machine.disk.get_mut(&process.name)?;
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(hand.disk.len(), 1, "a Redis that is silent is an exception, before the file is removed");
     }
 
-    /// CosId fc29da0, CosIdMachineAutoConfiguration.instanceId: address and port; with another address it is another one.
+    /// CosId fc29da0, CosIdMachineAutoConfiguration.instanceId: address and port, so another address makes another instance.
     #[test]
     fn on_another_host_a_stable_instance_is_another_one() {
         let mut hand = Hand::new(CosId::new(true));

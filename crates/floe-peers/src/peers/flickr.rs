@@ -1,13 +1,13 @@
 //! Flickr's ticket servers.
 //!
-//! They promise numbers that are unique over all of Flickr. How it works: two MySQL servers that know nothing of each
-//! other, `auto_increment_increment` 2 on both, `auto_increment_offset` 1 on one and 2 on the other: odd and even
-//! numbers. A client goes to them in turn, and to the other one when one is down. A ticket is
-//! `REPLACE INTO Tickets64 (stub) VALUES ('a'); SELECT LAST_INSERT_ID();`: the one row is deleted and inserted again
-//! with the server's next number, which the connection then asks for. Here both statements are one request.
+//! They promise numbers that are unique over all of Flickr. Two MySQL servers know nothing of each other. Both have
+//! `auto_increment_increment` 2; `auto_increment_offset` is 1 on one and 2 on the other, so one makes odd and one even
+//! numbers. A client uses them in turn, and the other one when one is down. A ticket is
+//! `REPLACE INTO Tickets64 (stub) VALUES ('a'); SELECT LAST_INSERT_ID();`: the single row is deleted and inserted again
+//! with the server's next number, which the connection then reads. Here both statements are one request.
 //!
-//! No order is promised: the two sides drift apart, since they are not used equally often.
-//! Nothing is kept but each server's counter, so a server that is put back to an earlier state repeats tickets.
+//! No order is promised: the two servers are not used equally often, so they drift apart. Each server keeps only its
+//! counter, so a server that is put back to an earlier state repeats tickets.
 //!
 //! Read in: "Ticket Servers: Distributed Unique Primary Keys on the Cheap", Flickr's engineering blog, 8 February 2010.
 
@@ -20,14 +20,14 @@ use floe_sim::random::Random;
 
 const NAMES: &[NameInfo] = &[NameInfo { label: "Tickets64", domain: 0, order: Order::None }];
 
-/// `auto_increment_increment`, and so many servers with the offsets 1 and 2.
+/// `auto_increment_increment`; and as many servers, with the offsets 1 and 2.
 const INCREMENT: u64 = 2;
 
 /// Clients of two ticket servers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flickr;
 
-/// A ticket server: the table's last auto-increment value, and the offset that it counts from.
+/// A ticket server: the table's last auto-increment value, and its offset.
 #[derive(Clone, Copy, Debug)]
 struct TicketServer {
     offset: u64,
@@ -38,13 +38,13 @@ struct TicketServer {
 #[derive(Clone, Debug)]
 pub struct TicketServers([TicketServer; 2]);
 
-/// One ticket, from that server.
+/// One ticket from that server.
 #[derive(Clone, Copy, Debug)]
 pub struct Replace {
     server: usize,
 }
 
-/// A ticket that a client is waiting for.
+/// A ticket that a client waits for.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     ask: u64,
@@ -52,7 +52,7 @@ struct Call {
     last_try: bool,
 }
 
-/// A client: whose turn it is, and what it waits for.
+/// A client: the server whose turn it is, and its open calls.
 #[derive(Clone, Debug, Default)]
 pub struct Client {
     turn: usize,
@@ -79,7 +79,7 @@ impl Model for Flickr {
         store.clone()
     }
 
-    /// They share nothing, so what sets one back leaves the other as it is.
+    /// The servers share nothing, so a fault sets back only one of them.
     fn forget(&mut self, store: &mut TicketServers, copy: &TicketServers) {
         store.0[0] = copy.0[0];
     }
@@ -111,7 +111,7 @@ impl Model for Flickr {
         answer: Result<u64, Silence>,
         machine: &mut Machine<'_, Self>,
     ) {
-        // An answer to a request that was given up came on a connection that is closed.
+        // The answer to a request that was given up came on a closed connection.
         let Some(call) = process.calls.remove(&number) else { return };
         match answer {
             Ok(ticket) => machine.deliver(call.ask, Verdict::Minted(vec![u128::from(ticket)])),

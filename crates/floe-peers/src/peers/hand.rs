@@ -1,4 +1,4 @@
-//! A machine that tests drive by hand: one process at a time, clocks that move when told, a store that answers when told.
+//! A machine that tests drive by hand: one process at a time, clocks that move on command, a store that answers on command.
 
 use floe::{MonoMillis, Reading, UnixMillis};
 
@@ -40,7 +40,7 @@ impl<M: Model> Hand<M> {
         }
     }
 
-    /// What a call sees, with the model and the store beside it.
+    /// The machine that a call sees, with the model and the store beside it.
     fn split(&mut self) -> (&mut M, &mut M::Store, Machine<'_, M>) {
         let Self { model, store, disk, now, life, outbox, random, true_time, .. } = self;
         let (now, life, at) = (*now, *life, *true_time);
@@ -99,7 +99,7 @@ impl<M: Model> Hand<M> {
         model.mint(process, &ask, &mut machine)
     }
 
-    /// One ID, however long it takes.
+    /// One ID, however long that takes.
     pub(crate) fn id(&mut self, process: &mut M::Process) -> u128 {
         let mut verdict = self.mint(process);
         loop {
@@ -112,7 +112,7 @@ impl<M: Model> Hand<M> {
         }
     }
 
-    /// Time passes until the process's alarm rings; it does what it does then, and the store answers what it asks.
+    /// Time passes until the process's alarm fires. The process acts, and the store answers its requests.
     pub(crate) fn run(&mut self, process: &mut M::Process, answered: bool) {
         if let Some(alarm) = self.outbox.wake.take() {
             self.pass(alarm.since(self.now.mono));
@@ -122,7 +122,7 @@ impl<M: Model> Hand<M> {
         self.serve(process, answered);
     }
 
-    /// The store does everything that is asked of it, or none of it.
+    /// The store serves all requests, or none of them.
     pub(crate) fn serve(&mut self, process: &mut M::Process, answered: bool) {
         while !self.outbox.requests.is_empty() {
             for (number, request) in std::mem::take(&mut self.outbox.requests) {
@@ -135,14 +135,14 @@ impl<M: Model> Hand<M> {
         }
     }
 
-    /// The store dies, and is up again so many milliseconds later.
+    /// The store dies, and is up again after this many milliseconds.
     pub(crate) fn store_is_down_for(&mut self, millis: u64) {
         self.model.store_dies(&mut self.store, self.true_time);
         self.pass(millis);
         self.model.store_starts(&mut self.store, self.true_time);
     }
 
-    /// The store does what is asked of it now, and not yet what its answers lead to.
+    /// The store serves the current requests, but not those that its answers cause.
     pub(crate) fn serve_once(&mut self, process: &mut M::Process) {
         for (number, request) in std::mem::take(&mut self.outbox.requests) {
             let (life, now) = (self.life, self.true_time);
@@ -152,12 +152,12 @@ impl<M: Model> Hand<M> {
         }
     }
 
-    /// The life is over.
+    /// The life ends.
     pub(crate) fn end(&mut self) {
         self.model.ended(self.life, self.now.wall);
     }
 
-    /// The process is told to stop, and the store does what it asks then.
+    /// The process is told to stop, and the store serves its requests.
     pub(crate) fn stop(&mut self, process: &mut M::Process) {
         let (model, _, mut machine) = self.split();
         model.stop(process, &mut machine);
@@ -171,7 +171,7 @@ impl<M: Model> Hand<M> {
         self.serve(process, false);
     }
 
-    /// Why the process has given up.
+    /// Why the process gave up.
     pub(crate) fn died(&self) -> Option<&str> {
         self.outbox.died.as_deref()
     }

@@ -1,14 +1,14 @@
-//! Hutool's `Snowflake`, which `IdUtil.getSnowflakeNextId` asks: Twitter's layout and epoch, 5 bits of datacenter, 5 of
+//! Hutool's `Snowflake`, which `IdUtil.getSnowflakeNextId` uses: Twitter's layout and epoch, 5 bits of datacenter, 5 of
 //! worker.
 //!
-//! It promises unique IDs that increase on a generator. By default the datacenter id is made of the MAC address and the
-//! worker id of that and the process id, as in [`mybatis_plus`](super::mybatis_plus). While the clock is less than 2 s
-//! behind the last ID, it counts on in the last ID's millisecond, and refuses where 4096 are not enough there; where the
-//! clock is not behind, it waits for the next millisecond. If the clock is further behind, it refuses. It keeps nothing over
-//! a restart.
+//! It promises unique IDs that increase on a generator. By default the datacenter id comes from the MAC address, and
+//! the worker id from that and the process id, as in [`mybatis_plus`](super::mybatis_plus). While the clock is less
+//! than 2 s behind the last ID, it keeps counting in the last ID's millisecond, and refuses if 4096 are not enough
+//! there. If the clock is not behind, it waits for the next millisecond. If the clock is further behind, it refuses. It
+//! keeps nothing over a restart.
 //!
 //! Read from: dromara/hutool 95a363c (5.8.29), `Snowflake.java` (`nextId`, `tilNextMillis`), `IdUtil.java` (`getSnowflake`,
-//! `getDataCenterId`, `getWorkerId`). The class itself is played beside this model (`originals.rs`).
+//! `getDataCenterId`, `getWorkerId`). `originals.rs` plays the class itself beside this model.
 
 use super::mybatis_plus::{Card, by_card_and_process};
 use super::{signed, snowflake, spin};
@@ -22,7 +22,7 @@ const COUNTS_ON_MS: i64 = 2_000;
 /// The algorithm.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Hutool {
-    /// Whether the operator has given each node a worker id.
+    /// Whether the operator gave each node a worker id.
     pub configured: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct Snowflake {
     worker: u64,
     last: i64,
     sequence: u64,
-    /// A thread is in `tilNextMillis`, and holds the lock.
+    /// A thread is in `tilNextMillis` and holds the lock.
     spinning: bool,
 }
 

@@ -1,19 +1,19 @@
 //! katsubushi with `-redis`: 42 bits of milliseconds since 2015-01-01, 10 of worker id, 12 of sequence.
 //!
-//! It promises unique IDs that increase on a server. A server reads the wall clock at its start, and counts on from there by
-//! the monotonic clock: a wall clock that is set while it runs changes nothing. It writes no time down, so that a server that
-//! starts knows nothing of what its worker id minted before.
+//! It promises unique IDs that increase on a server. A server reads the wall clock at its start, and then counts by the
+//! monotonic clock: setting the wall clock while it runs changes nothing. It stores no time, so a server that starts
+//! knows nothing of what its worker id minted before.
 //!
-//! With `-redis` the worker id is one of 1 to 1023 that Redis keeps a lock for. A start listens for 3 s to what the others
-//! publish every second, and takes one at random of the ten lowest ids that it has not heard of, with `SET NX` and a lifetime
-//! of 600 s; where that is taken it tries another. Every second a server publishes its id, and writes itself into the lock
-//! (`GETSET`) for another 600 s. Where it finds somebody else's name there it ends; a lock that is gone is written anew, and an
-//! error is logged. A stop ends all connections and deletes the lock.
+//! With `-redis` the worker id is one of 1 to 1023 that Redis keeps a lock for. A start listens for 3 s to what the
+//! others publish every second. It takes at random one of the ten lowest ids that it has not heard of, with `SET NX`
+//! and a lifetime of 600 s; if that is taken, it tries another. Every second a server publishes its id, and writes
+//! itself into the lock (`GETSET`) for another 600 s. If it finds another server's name there, it ends; if the lock is
+//! gone, it writes it again and logs an error. A stop ends all connections and deletes the lock.
 //!
 //! Read from: kayac/go-katsubushi 357220b, `generator.go` (`NextID`, `timestamp`, `waitUntilNextTick`), `cmd/katsubushi/main.go`
 //! (`init`, `assignWorkerID`), `app.go` (`handleConn`); fujiwara/raus v0.1.0 (66192d4), `raus.go` (`subscribe`, `publish`,
-//! `holdLock`). What Redis confirmed it keeps over a restart here, which takes an append-only file; what was published while
-//! nobody listened is gone, and so are the last 3 s of it where Redis restarts.
+//! `holdLock`). Here Redis keeps confirmed writes over a restart, which takes an append-only file. Messages that were
+//! published while nobody listened are lost, as are the last 3 s of them when Redis restarts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ pub struct Katsubushi {
     most_worker: u64,
 }
 
-/// Redis: who has each worker id until when, and when each was last published.
+/// Redis: who holds each worker id until when, and when each was last published.
 #[derive(Clone, Default, Debug)]
 pub struct Locks {
     locks: BTreeMap<u64, (u64, Micros)>,
@@ -50,10 +50,10 @@ impl Locks {
     }
 }
 
-/// A command, or what a subscription has heard.
+/// A command, or the messages of a subscription.
 #[derive(Clone, Copy, Debug)]
 pub enum Command {
-    /// What was published in the last 3 s.
+    /// The messages of the last 3 s.
     Heard,
     /// `SET raus:id:<worker> <name> NX EX 600`.
     SetNx(u64, u64),
@@ -63,14 +63,14 @@ pub enum Command {
     Del(u64),
 }
 
-/// What Redis answers.
+/// Redis' answer.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// Worker ids.
     Workers(Vec<u64>),
     /// Whether it was set or deleted.
     Done(bool),
-    /// Whose name was there.
+    /// The name that was there.
     Was(Option<u64>),
 }
 
@@ -93,12 +93,12 @@ pub struct Server {
     used: BTreeSet<u64>,
     hold: Option<u64>,
     worker: u64,
-    /// The wall clock at its start, since the epoch, and the monotonic clock then.
+    /// The wall clock at its start, counted from the epoch, and the monotonic clock then.
     offset: i64,
     started: MonoMillis,
     last: i64,
     sequence: u64,
-    /// A thread is in `waitUntilNextTick`, and holds the lock.
+    /// A thread is in `waitUntilNextTick` and holds the lock.
     spinning: bool,
 }
 
@@ -108,7 +108,7 @@ impl Server {
         self.offset + i64::try_from(machine.now.mono.since(self.started)).unwrap_or(i64::MAX)
     }
 
-    /// One of the lowest ids that nobody is known to have.
+    /// One of the lowest ids that no server is known to have.
     fn lock(&mut self, most_worker: u64, machine: &mut Machine<'_, Katsubushi>) {
         let free = (1..=most_worker).filter(|worker| !self.used.contains(worker));
         let candidates: Vec<_> = free.take(MOST_CANDIDATES).collect();
@@ -297,7 +297,7 @@ mod tests {
     use super::*;
     use crate::peers::hand::{Hand, NOON, increasing};
 
-    /// Until it serves or ends itself.
+    /// Runs it until it serves or ends itself.
     fn started(hand: &mut Hand<Katsubushi>) -> Server {
         let mut server = hand.start();
         while server.step != Step::Serves && hand.died().is_none() {
@@ -306,7 +306,7 @@ mod tests {
         server
     }
 
-    /// go-katsubushi 357220b, generator.go, NextID and timestamp: the monotonic clock, from the start's wall clock on.
+    /// go-katsubushi 357220b, generator.go, NextID and timestamp: the monotonic clock, counted from the wall clock of the start.
     #[test]
     fn it_looks_at_the_wall_clock_at_its_start_alone() {
         let mut hand = Hand::new(Katsubushi::default());
@@ -350,7 +350,7 @@ mod tests {
         assert!(hand.died().is_some());
     }
 
-    /// The same: what the others publish counts, also where their locks are gone.
+    /// The same: ids that others publish count even if their locks are gone.
     #[test]
     fn a_start_leaves_out_an_id_that_is_published_and_not_locked() {
         let mut hand = Hand::new(Katsubushi::default());

@@ -1,16 +1,16 @@
 //! Meituan Leaf in segment mode.
 //!
-//! It promises unique numbers that tend upwards, and service for a while without its database. How it works: a row
-//! `leaf_alloc(biz_tag, max_id, step)` in MySQL; `UPDATE … SET max_id = max_id + step` and a `SELECT` in one transaction
-//! make `[max_id - step, max_id)` the server's segment. A server has two: once less than nine tenths of the current one
-//! are left, a thread loads the other. Who finds the current one used up while that thread runs spins 10,000 times,
-//! sleeps 10 ms, and gets -3 if the other one is still not there. The step doubles, up to 1,000,000, where a
-//! segment lasted under 15 minutes by the wall clock, and halves, down to the row's, where it lasted 30 or more. An
-//! exception on the way to the database is logged; the next call tries again. Names are learned at the start and
-//! once a minute; one that is not known is -2. (-1 means that `init` has not run, which no caller can see.)
+//! It promises unique numbers that tend upwards, and service for a while without its database. MySQL has a row
+//! `leaf_alloc(biz_tag, max_id, step)`. `UPDATE … SET max_id = max_id + step` and a `SELECT` in one transaction give
+//! the server the segment `[max_id - step, max_id)`. A server has two segments: once less than nine tenths of the
+//! current one are left, a thread loads the other. A caller that finds the current one used up while that thread runs
+//! spins 10,000 times, sleeps 10 ms, and gets -3 if the other one is still not there. The step doubles, up to
+//! 1,000,000, if a segment lasted under 15 minutes by the wall clock; it halves, down to the row's, if it lasted 30 or
+//! more. A database exception is logged; the next call tries again. Names are learned at the start and once a minute;
+//! an unknown name is -2. (-1 means that `init` has not run, which no caller can see.)
 //!
-//! No order is claimed for one server, since it has none where a first load failed twice: a load by the caller and one
-//! by the thread are then in flight together, and the thread's lower segment may be used after the caller's.
+//! It claims no order for one server, and has none if a first load failed twice. Then a load by the caller and one by
+//! the thread run together, and the thread's lower segment may be used after the caller's.
 //!
 //! Read in: Meituan-Dianping/Leaf, `leaf-core/…/segment/SegmentIDGenImpl.java`, `model/SegmentBuffer.java`,
 //! `model/Segment.java`, `dao/IDAllocMapper.java`, `dao/impl/IDAllocDaoImpl.java`, `scripts/leaf_alloc.sql`.
@@ -30,7 +30,7 @@ const MAX_STEP: u64 = 1_000_000;
 const SEGMENT_DURATION_MS: i64 = 15 * 60 * 1000;
 const REFRESH_MS: u64 = 60 * 1000;
 const SLEEP_MS: u64 = 10;
-/// What a new row's `max_id` is.
+/// The `max_id` of a new row.
 const FIRST_MAX_ID: u64 = 1;
 
 const NO_SUCH_KEY: &str = "Result{id=-2, status=EXCEPTION}";
@@ -39,12 +39,12 @@ const NO_SEGMENT: &str = "Result{id=-3, status=EXCEPTION}";
 /// A fleet of Leaf servers.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafSegment {
-    /// The row's `step`, which an operator chooses: what ten minutes of peak load use.
+    /// The row's `step`, which an operator chooses: the numbers used in ten minutes of peak load.
     pub step: u64,
 }
 
 impl Default for LeafSegment {
-    /// Small enough for a short history to see many segments.
+    /// Small enough that a short history sees many segments.
     fn default() -> Self {
         Self { step: 10 }
     }
@@ -86,7 +86,7 @@ impl Segment {
     }
 }
 
-/// What `updateSegmentFromDb` does with the row when it comes.
+/// The use that `updateSegmentFromDb` makes of the row when it arrives.
 #[derive(Clone, Copy, Debug)]
 enum Update {
     First,
@@ -94,7 +94,7 @@ enum Update {
     Step(u64),
 }
 
-/// A transaction under way, for the segment at that place.
+/// An open transaction, for the segment at that place.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     number: u64,
@@ -115,7 +115,7 @@ pub struct Server {
     step: u64,
     min_step: u64,
     updated_at: i64,
-    /// The load of the caller that is first in `waiting`; the others wait for the buffer's monitor.
+    /// The load of the first caller in `waiting`. The others wait for the buffer's monitor.
     initial: Option<Load>,
     waiting: VecDeque<u64>,
     /// `threadRunning`.
@@ -205,7 +205,7 @@ impl Server {
         }
     }
 
-    /// The caller that loaded the first segment goes on, whether it got it or not; then the monitor's next one.
+    /// The caller that loaded the first segment continues, whether it got it or not. Then comes the monitor's next one.
     fn leave_monitor(&mut self, machine: &mut Machine<'_, LeafSegment>) {
         if let Some(ask) = self.waiting.pop_front() {
             self.deliver(ask, false, machine);
@@ -287,7 +287,7 @@ impl Model for LeafSegment {
         answer: Result<Row, Silence>,
         machine: &mut Machine<'_, Self>,
     ) {
-        // Any other number is that of a connection that was closed.
+        // Any other number belongs to a closed connection.
         if process.refresh == Some(number) {
             process.refresh = None;
             process.refresh_at = Some(machine.now.mono.plus(REFRESH_MS));

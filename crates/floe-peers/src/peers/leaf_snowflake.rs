@@ -1,19 +1,19 @@
-//! Meituan's Leaf, snowflake mode: Twitter's layout with the two node fields as one of 10 bits, handed out by ZooKeeper.
+//! Meituan's Leaf, snowflake mode: Twitter's layout, with both node fields as one of 10 bits. ZooKeeper hands out worker ids.
 //!
-//! It promises unique IDs that increase roughly with time, and "to start in spite of ZooKeeper being down". A node's worker
-//! id is the number of a persistent sequential ZooKeeper node named after its address and port, so it keeps it for ever
-//! while it keeps those; on another host it is another node. A node that finds no node at all creates the first one, and
-//! keeps worker id 0, whatever number that one got: so do all that look before the first one is there. A copy of the
-//! worker id in a local file serves where ZooKeeper fails. From 1 s after its start and every 3 s, a thread writes the
-//! clock into the ZooKeeper node, unless the clock is behind what it wrote last. A node that starts compares its clock
-//! with its own node's time, and that alone. Whatever fails during that, the comparison included, makes it use the local
-//! file if there is one: then it neither compares nor reports. The sequence begins at random below 100 in every
-//! millisecond. A clock that is at most 5 ms behind is waited for, twice as long as it lacks; one that is further behind is
-//! an error.
+//! It promises unique IDs that increase roughly with time, and "to start in spite of ZooKeeper being down". A node's
+//! worker id is the number of a persistent sequential ZooKeeper node named after its address and port. It keeps that id
+//! as long as it keeps those; on another host it is another node. A node that finds no ZooKeeper node at all creates
+//! the first one, and keeps worker id 0, whatever number that one got. All nodes that look before the first one exists
+//! do the same. A copy of the worker id in a local file serves if ZooKeeper fails. From 1 s after its start and every 3
+//! s, a thread writes the clock into the ZooKeeper node, unless the clock is behind the last write. A node that starts
+//! compares its clock only with its own ZooKeeper node's time. If anything fails during that, also the comparison, it
+//! uses the local file if there is one; then it neither compares nor reports. The sequence begins at random below 100
+//! in every millisecond. If the clock is at most 5 ms behind, it waits twice as long as it lacks; further behind is an
+//! error.
 //!
-//! Read from: Meituan-Dianping/Leaf 86a6441, `SnowflakeIDGenImpl.java` (`get`), `SnowflakeZookeeperHolder.java` (`init`,
-//! `createNode`, `updateNewData`, `checkInitTimeStamp`, `updateLocalWorkerID`). A request of a start that is not answered
-//! within a second has failed, as `RetryUntilElapsed(1000, 4)` has it.
+//! Read from: Meituan-Dianping/Leaf 86a6441, `SnowflakeIDGenImpl.java` (`get`), `SnowflakeZookeeperHolder.java`
+//! (`init`, `createNode`, `updateNewData`, `checkInitTimeStamp`, `updateLocalWorkerID`). If a request of a start is not
+//! answered within a second, it has failed, as in `RetryUntilElapsed(1000, 4)`.
 
 use std::collections::BTreeSet;
 
@@ -41,9 +41,9 @@ pub struct Node {
     /// `None` until it has started.
     generator: Option<Generator>,
     step: Step,
-    /// The request that the step waits for.
+    /// The request that the current step waits for.
     asked: Option<u64>,
-    /// Its ZooKeeper node; `None` where it has started from the local file.
+    /// Its ZooKeeper node; `None` if it started from the local file.
     path: Option<String>,
     /// The report on its way.
     report: Option<u64>,
@@ -53,15 +53,15 @@ pub struct Node {
 /// `init`, request by request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Step {
-    /// `checkExists`: is there any node?
+    /// `checkExists`: does any node exist?
     Exists,
-    /// `createNode`, where there was none.
+    /// `createNode`, if there was none.
     First,
     /// `getChildren`.
     List,
     /// `checkInitTimeStamp` of its own node: path and worker id.
     Check(String, u64),
-    /// `createNode`, where there were others.
+    /// `createNode`, if there were others.
     Create,
     Started,
 }
@@ -73,12 +73,12 @@ pub(super) struct Generator {
     last: i64,
     sequence: u64,
     spinning: bool,
-    /// Threads in `wait`, which lets others in.
+    /// Threads in `wait`, which lets other threads in.
     waiting: BTreeSet<u64>,
 }
 
 impl Generator {
-    /// `most` is 1023; where a scenario wants fewer worker ids than nodes, it stands for that.
+    /// `most` is 1023, or less if a scenario wants fewer worker ids than nodes.
     pub(super) fn new<M: Model>(worker: u64, most: u64, machine: &mut Machine<'_, M>) -> Self {
         if worker > most {
             machine.die("workerID must gte 0 and lte 1023");
@@ -120,7 +120,7 @@ impl Generator {
     }
 }
 
-/// `listenAddress`, with the dash that follows: every host has its address, and every node its port.
+/// `listenAddress`, with the dash that follows. Every host has its address, and every node its port.
 fn listens(life: Life) -> String {
     format!("10.0.0.{}:{}-", life.host, 8080 + life.node)
 }
@@ -166,7 +166,7 @@ impl Node {
         }
     }
 
-    /// With this worker id, and the ZooKeeper node of that number.
+    /// Takes this worker id, and the ZooKeeper node of that number.
     fn took(&mut self, worker: u64, number: u64, most: u64, machine: &mut Machine<'_, LeafSnowflake>) {
         machine.says(|| format!("takes worker id {worker} of its ZooKeeper node"));
         *machine.disk = Some(worker);
@@ -176,7 +176,7 @@ impl Node {
         self.generator = Some(Generator::new(worker, most, machine));
     }
 
-    /// The catch clause: the local file, or no start.
+    /// The catch clause: the local file, or the start fails.
     fn fails(&mut self, why: &str, most: u64, machine: &mut Machine<'_, LeafSnowflake>) {
         self.step = Step::Started;
         match *machine.disk {

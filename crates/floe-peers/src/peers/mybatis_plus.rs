@@ -1,15 +1,15 @@
 //! MyBatis-Plus's `Sequence`, which makes the keys of `IdType.ASSIGN_ID`: Twitter's layout and epoch, 5 bits of datacenter,
 //! 5 of worker.
 //!
-//! It promises unique IDs that increase on a generator. By default nobody gives it a worker id: the datacenter id is 5 bits
-//! of the MAC address's last two bytes, and the worker id a hash of that and of the process id. A millisecond's sequence
-//! begins at 1 or 2, at random. If the clock is up to 5 ms behind the last ID, it waits for twice as long, without its lock,
-//! and looks once more; if the clock is further behind, or still behind, it refuses. It keeps nothing over a restart.
+//! It promises unique IDs that increase on a generator. By default no operator assigns a worker id: the datacenter id is 5
+//! bits of the MAC address's last two bytes, and the worker id a hash of that and the process id. A millisecond's sequence
+//! begins at 1 or 2, at random. If the clock is up to 5 ms behind the last ID, it waits twice as long, without its lock,
+//! and looks once more. If the clock is further behind, or still behind, it refuses. It keeps nothing over a restart.
 //!
-//! It looks at a clock that a thread of its own copies each millisecond; that this copy can be late is not modelled.
+//! It reads a copy of the clock that a thread updates each millisecond. The model leaves out that this copy can be late.
 //!
 //! Read from: baomidou/mybatis-plus 0707918 (3.5.7), `Sequence.java` (`nextId`, `tilNextMillis`, `getDatacenterId`,
-//! `getMaxWorkerId`), `SystemClock.java`. The class itself is played beside this model (`originals.rs`).
+//! `getMaxWorkerId`), `SystemClock.java`. `originals.rs` plays the class itself beside this model.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ use floe_sim::random::Random;
 const EPOCH: i64 = 1_288_834_974_657;
 const SEQUENCE_MASK: u64 = 4095;
 const WAITS_FOR_MS: i64 = 5;
-/// Linux gives out process ids up to here where nobody has set `kernel.pid_max`, on 64 bits.
+/// Linux assigns process ids up to here on 64 bits, unless `kernel.pid_max` is set.
 const MOST_PROCESSES: u64 = 4_194_304;
 
 /// The algorithm.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct MybatisPlus {
-    /// Whether the operator has given each node a worker id.
+    /// Whether the operator gave each node a worker id.
     pub configured: bool,
 }
 
@@ -38,16 +38,16 @@ pub struct Sequence {
     worker: u64,
     last: i64,
     sequence: u64,
-    /// A thread is in `tilNextMillis`, and holds the lock.
+    /// A thread is in `tilNextMillis` and holds the lock.
     spinning: bool,
-    /// The asks whose threads are in `wait`, until when, and how far behind the clock was.
+    /// The asks whose threads are in `wait`: until when, and how far behind the clock was.
     waiting: BTreeMap<u64, (MonoMillis, i64)>,
 }
 
-/// What a host has that lasts: the lower 16 bits of its network card's address, once something has looked at them.
+/// A host's lasting data: the lower 16 bits of its network card's address, once something has read them.
 pub type Card = Option<u64>;
 
-/// The card of this host, whose address is anything.
+/// This host's card. Its address is random.
 pub(super) fn card(disk: &mut Card, random: &mut Random) -> u64 {
     *disk.get_or_insert_with(|| random.below(1 << 16))
 }

@@ -1,18 +1,18 @@
 //! NotFound9's Leaf with worker ids that are recycled.
 //!
-//! It promises what Leaf does, and that worker ids do not run out. They lie in ZooKeeper in two pools. A node that starts
-//! takes the first of those not in use, unless the time written there is ahead of its clock (then it fails to start), and
-//! moves it to those in use. It reports its clock there as Leaf does, every 3 s. Every 2 minutes, each node looks through
-//! those in use, and moves back what has not been reported for an hour *by its own clock*, be it another's, which
-//! goes on, or its own. A node whose reports have failed for an hour stops minting for good. Minting is Leaf's.
+//! It promises what Leaf promises, and that worker ids do not run out. ZooKeeper holds them in two pools. A node that
+//! starts takes the first unused id, unless the time written there is ahead of its clock (then it fails to start), and
+//! moves it to the used ones. It reports its clock there every 3 s, as in Leaf. Every 2 minutes, each node looks through
+//! the used ids, and moves back those that have not been reported for an hour *by its own clock*: another node's id, which
+//! mints on, or its own. A node whose reports have failed for an hour stops minting for good. It mints as Leaf does.
 //!
 //! Read from: NotFound9/Leaf 896882e, `RecyclableZookeeperHolder.java` (`init`, `initAllNode`, `updateNewData`,
 //! `checkWorkIdUploadStatus`), `SnowflakeIDGenImpl.java`, and `SnowflakeService.java`, which leaves `maxWorkId` at 1024.
-//! Four of its details are kept: the pool has ids 0 to 1024, of which the last one is refused by the generator, after it has
-//! been taken from the pool for good; the margin of 2 * 2 minutes is added as 4 ms; a recycled id keeps the time that its
-//! last user had reported, since the new one is set on the object and the old bytes are written; and a pool node that
-//! was never reported is never recycled. ZooKeeper lists a pool in no order; here the lowest id comes first. Of two
-//! that take the same id at once, one fails to start.
+//! Four of its details are kept. The pool has ids 0 to 1024; the generator refuses the last one after it has been taken
+//! from the pool for good. The margin of 2 * 2 minutes is added as 4 ms. A recycled id keeps the time that its last
+//! user reported, because the new time is set on the object and the old bytes are written. A pool node that was never
+//! reported is never recycled. ZooKeeper lists a pool in no order; here the lowest id comes first. If two nodes take
+//! the same id at once, one fails to start.
 
 use super::leaf_snowflake::{EPOCH, Generator};
 use super::{Entry, Registry, Reply, Request, snowflake};
@@ -29,7 +29,7 @@ const MOST_TIME: i64 = (1 << 41) - 1;
 /// The algorithm.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NotFound9 {
-    /// `maxWorkId`, one more than the generator takes.
+    /// `maxWorkId`, one more than the generator accepts.
     most_worker: u64,
 }
 
@@ -40,11 +40,11 @@ pub struct Node {
     key: String,
     minting: bool,
     last_report: Option<i64>,
-    /// When the next report is due, or the request that it is.
+    /// When the next report is due, or its request.
     report: Task,
     /// When the next look through the pool is due, or the request that it waits for.
     check: Task,
-    /// Ids to recycle, the last one first; that one has been removed once `removed`.
+    /// Ids to recycle, the last one first. That one has been removed if `removed` is set.
     stale: Vec<(String, Entry)>,
     removed: bool,
 }
@@ -57,7 +57,7 @@ enum Task {
 }
 
 impl Node {
-    /// Rings for whichever task is due first.
+    /// Sets the alarm for the task that is due first.
     fn set_alarm(&self, machine: &mut Machine<'_, NotFound9>) {
         let due = |task| if let Task::Due(at) = task { Some(at) } else { None };
         if let Some(at) = due(self.report).into_iter().chain(due(self.check)).min() {
@@ -81,7 +81,7 @@ impl Node {
         if done {
             self.last_report = Some(now);
         } else if self.last_report.is_some_and(|last| now - last > MOST_FAILING_MS) {
-            // The exception that it throws ends the schedule as well.
+            // The exception that it throws ends the schedule too.
             self.minting = false;
             self.report = Task::Never;
             machine.says(|| "stops minting: an hour without a report".into());
@@ -90,7 +90,7 @@ impl Node {
         }
     }
 
-    /// Goes on with the look through the pool, one request at a time; anything that fails ends it.
+    /// Continues the look through the pool, one request at a time. Any failure ends it.
     fn checked(&mut self, answer: Option<Reply>, machine: &mut Machine<'_, NotFound9>) {
         let now = machine.wall();
         self.check = Task::Due(machine.now.mono.plus(CHECK_MS));

@@ -1,11 +1,11 @@
-//! Models held against their originals: the classes and packages that their projects publish, from the registries, told
-//! the time.
+//! Compares models with their originals: the classes and packages that their projects publish in registries, with a
+//! clock that a test sets.
 //!
-//! A script is a clock that is set, stands, goes on and steps, with calls and restarts in between, all drawn from a seed.
-//! `testbed/originals` plays it to the original, and this plays it to the model. Each ID, each refusal with its words, and
-//! the time on the clock after each run of calls (so how long the original waited) must be the same.
+//! A script is a clock that is set, stands still, runs and steps, with calls and restarts in between, all drawn from a
+//! seed. `testbed/originals` plays it to the original, and this file plays it to the model. Each ID, each refusal with
+//! its text, and the clock after each run of calls (which shows how long the original waited) must be the same.
 //!
-//! `scripts/originals` installs what this needs; `scripts/test --skip-originals` leaves it out.
+//! `scripts/originals` installs the originals; `scripts/test --skip-originals` leaves them out.
 
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use floe_sim::random::Random;
 
 const SCRIPTS: u64 = 1_000;
 
-/// A wait that is longer is a sleep. A loop that looks at the clock is asked again after 50 ms at the latest, and looks each
-/// millisecond here.
+/// A longer wait is a sleep. A loop that looks at the clock is called again after 50 ms at the latest; here it looks
+/// each millisecond.
 const LONGEST_LOOK_MS: u64 = 50;
 
 #[derive(Clone, Copy)]
@@ -28,21 +28,21 @@ enum Language {
     Go,
 }
 
-/// An original, and what its scripts have to have to show its rules.
+/// An original, and what its scripts need to show its rules.
 #[derive(Clone, Copy)]
 struct Original {
     name: &'static str,
     language: Language,
-    /// How many worker ids it takes; others are tried as well, where a number can be one.
+    /// How many worker ids it accepts. Others are tried too, if a number can be one.
     workers: u64,
     most_worker: u64,
     epoch: i64,
-    /// Some scripts begin up to so many years on: past what the bits of the time have room for. (Go's clock readings have no
+    /// Some scripts begin up to this many years later, past the end of the time's bits. (Go's clock readings have no
     /// monotonic part from 2157 on.)
     years: u64,
-    /// So many calls at once use a millisecond up; in so many of a thousand scripts.
+    /// How many calls at once use up a millisecond, and in how many of a thousand scripts that happens.
     burst: (u64, u64),
-    /// How many streams of random numbers the model may try for one ID: 1 where the original is told the numbers.
+    /// How many streams of random numbers the model may try for one ID: 1 if the original is given the numbers.
     tries: u64,
 }
 
@@ -62,13 +62,13 @@ enum Op {
     At(i64),
     /// A process starts, with a worker id and a seed for its random numbers.
     Start(u64, u64),
-    /// Both clocks go on.
+    /// Both clocks advance.
     Pass(u64),
     /// The wall clock is set.
     Step(i64),
     /// The wall clock is set while the original next waits.
     During(i64),
-    /// So many calls, with a seed for their random numbers.
+    /// This many calls, with a seed for their random numbers.
     Ids(u64, u64),
 }
 
@@ -89,7 +89,7 @@ fn millis(random: &mut Random, most: u64) -> i64 {
     i64::try_from(random.spread(1, most)).unwrap()
 }
 
-/// What MyBatis-Plus, ShardingSphere and Hutool bear of a step back, and a millisecond on both sides of that.
+/// The steps back that MyBatis-Plus, ShardingSphere and Hutool tolerate, and a millisecond more and less.
 const BORNE: [i64; 9] = [4, 5, 6, 9, 10, 11, 1_999, 2_000, 2_001];
 
 /// The script of a seed.
@@ -118,7 +118,7 @@ fn script(original: &Original, seed: u64) -> Vec<Op> {
             0..45 => Op::Ids(random.spread(1, 100), random.number()),
             45..65 => Op::Pass(random.spread(1, 3_000)),
             65..73 => Op::Step(-millis(&mut random, 5_000)),
-            // By as much as some of them bear, and a millisecond more and less.
+            // By as much as some of them tolerate, and a millisecond more and less.
             73..80 => Op::Step(-BORNE[usize::try_from(random.below(9)).unwrap()]),
             80..85 => Op::Step(millis(&mut random, 5_000)),
             85..93 => Op::During(-millis(&mut random, 30)),
@@ -129,7 +129,7 @@ fn script(original: &Original, seed: u64) -> Vec<Op> {
     ops
 }
 
-/// Where `scripts/originals` puts things. Panics with the way out where it has not run.
+/// The place of something that `scripts/originals` installs. Panics with the way out if it has not run.
 fn installed(path: &str) -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
@@ -152,16 +152,16 @@ fn program(original: &Original) -> Command {
     };
     let classes = format!("{}:{}/*", installed("java").display(), installed("jars").display());
     let mut command = Command::new("java");
-    // It would warn, in between, of the methods that are bound anew.
+    // Without this, it would print warnings about the methods that are replaced.
     command.args(["-Xlog:disable", "-Xlog:all=error:stderr"]);
-    // Compiled code calls the method, too, and does not look at the clock itself.
+    // Without this, compiled code would read the clock itself and not call the method.
     command.args(["-XX:+UnlockDiagnosticVMOptions", "-XX:DisableIntrinsic=_currentTimeMillis"]);
     command.args(["-Duser.timezone=UTC", "-cp", &classes, "Play"]);
     command.arg(installed("java/libtold.so")).arg(original.name);
     command
 }
 
-/// Plays lines to an original, and has `hear` read what it says.
+/// Plays lines to an original, and has `hear` read its output.
 fn play(
     original: &Original,
     lines: impl Iterator<Item = String> + Send,
@@ -171,11 +171,11 @@ fn play(
     let mut input = BufWriter::new(child.stdin.take().unwrap());
     let output = child.stdout.take().unwrap();
     std::thread::scope(|scope| {
-        // Its end goes with this closure, so that a test which fails here does not wait for an original that goes on.
+        // The output ends with this closure. So a test that fails here does not wait for an original that continues.
         let mut output = BufReader::new(output).lines();
         scope.spawn(move || {
             for line in lines {
-                // Where the original ends early, what it has said tells why.
+                // If the original ends early, its output says why.
                 if writeln!(input, "{line}").is_err() {
                     break;
                 }
@@ -197,7 +197,7 @@ impl<M: Model> Player<M>
 where
     M::Process: Clone,
 {
-    /// One call, which is to end as `said`; what it ends as.
+    /// One call, which should end as `said`. Returns how it ended.
     fn call(&mut self, seed: u64, tries: u64, said: &str) -> String {
         let mut first = true;
         loop {
@@ -237,7 +237,7 @@ fn text(id: u128) -> String {
     u64::try_from(id).unwrap().cast_signed().to_string()
 }
 
-/// Whether the original has said the same, perhaps with a class's name before it.
+/// Whether the original said the same, possibly with a class name before it.
 fn same(original: &str, model: &str) -> bool {
     match (original.strip_prefix('!'), model.strip_prefix('!')) {
         (Some(original), Some(model)) => original.contains(model),
@@ -245,7 +245,7 @@ fn same(original: &str, model: &str) -> bool {
     }
 }
 
-/// Holds a model against its original, and says how much was compared.
+/// Compares a model with its original, and reports how much was compared.
 fn compare<M: Model>(original: &Original, model: impl Fn() -> M)
 where
     M::Process: Clone,
@@ -301,7 +301,7 @@ where
 
 #[test]
 fn mybatis_plus_is_the_original() {
-    // Its random numbers are its thread's own.
+    // Its random numbers belong to its thread.
     let original = Original { name: "mybatis-plus", tries: 64, ..PLAIN };
     compare(&original, || mybatis_plus::MybatisPlus { configured: true });
 }
@@ -363,7 +363,7 @@ fn sonyflake_is_the_original() {
     compare(&original, sonyflake::Sonyflake::default);
 }
 
-/// `getMaxWorkerId` and `IdUtil.getWorkerId`, in a process whose number is what it is.
+/// `getMaxWorkerId` and `IdUtil.getWorkerId`, in a process whose id the test cannot choose.
 #[test]
 fn worker_ids_of_mybatis_plus_and_hutool_are_the_originals() {
     let original = Original { name: "mybatis-plus", ..PLAIN };

@@ -1,38 +1,38 @@
-//! UUID version 7 and ULID, as two Rust crates make them: 48 bits of Unix milliseconds, and randomness. Nothing is shared and
-//! nothing is written down, so no fault of a store or of a worker id matters.
+//! UUID version 7 and ULID, as two Rust crates make them: 48 bits of Unix milliseconds, and randomness. Nodes share
+//! nothing and store nothing, so no fault of a store or of a worker id matters.
 //!
-//! `Uuid::now_v7` has one context in the process: a counter of 42 bits, which begins at a random number of 41 bits in every
-//! new millisecond and counts on where the clock stands or is behind, in the millisecond that it had; 32 bits are random for
-//! each ID. Its randomness comes from the kernel for each ID, or with the feature `fast-rng` from a generator in the process's
-//! memory. `ulid::Generator` takes 80 random bits in every new millisecond, and adds 1 where the clock stands or is behind;
-//! its randomness is such a generator's. That generator (`rand::rng`) is seeded from the kernel at its beginning and after
-//! every 64 KiB. A copy of the process has the same one: both draw the same numbers until one of them is seeded again.
+//! `Uuid::now_v7` has one context per process: a counter of 42 bits. In every new millisecond it begins at a random number of
+//! 41 bits. If the clock stands still or is behind, it counts on in the millisecond that it had. Each ID has 32 more random
+//! bits. Its randomness comes from the kernel for each ID, or with the feature `fast-rng` from a generator in the process's
+//! memory. `ulid::Generator` takes 80 random bits in every new millisecond, and adds 1 if the clock stands still or is behind;
+//! its randomness comes from such a generator. That generator (`rand::rng`) is seeded from the kernel at its beginning and
+//! after every 64 KiB. A copy of the process has the same one: both draw the same numbers until one of them is seeded again.
 //!
 //! Read from: uuid-rs/uuid 1.29.1 (0fe2dab), `src/v7.rs` (`now_v7`, `new_v7`), `src/timestamp.rs` (`ContextV7`'s
 //! `generate_timestamp_sequence`, `Counter::reseed`), `src/rng.rs`; dylanhart/ulid-rs 3.0.0 (90992f5), `src/generator.rs`
 //! (`generate_from_datetime_with_source`); rust-random/rand 0.10.3 (9e7d328), `src/rngs/thread.rs`
-//! (`RESEED_BLOCK_THRESHOLD`). The clock has whole milliseconds here. An overflow of a ULID is an error, which the crate
-//! leaves its caller to resolve.
+//! (`RESEED_BLOCK_THRESHOLD`). The clock has whole milliseconds here. If a ULID overflows, that is an error: the crate
+//! leaves it to its caller.
 
 use floe_sim::model::{Ask, Machine, Model, Pace, Setup, Verdict};
 use floe_sim::random::Random;
 
-/// Bits of the counter, and of what it begins at.
+/// The counter's bits.
 const COUNTER_BITS: u32 = 42;
 const SEED_BITS: u32 = 41;
 /// Random bits below the counter.
 const TAIL_BITS: u32 = 32;
-/// Of both kinds: what is below the time.
+/// The bits below the time, in both kinds.
 const BELOW_BITS: u32 = 80;
-/// After so many bytes the generator in memory is seeded again.
+/// The generator in memory is seeded again after this many bytes.
 const RESEED_BYTES: u64 = 64 << 10;
 
-/// One of the two, and where it draws from.
+/// One of the two, and the source of its randomness.
 #[derive(Clone, Copy, Debug)]
 pub enum RandomIds {
     /// `Uuid::now_v7`, with `fast-rng` or without.
     UuidV7 {
-        /// Whether its randomness is a generator's in the process's memory.
+        /// Whether its randomness comes from a generator in the process's memory.
         fast: bool,
     },
     /// `ulid::Generator`.
@@ -51,7 +51,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Random bits out of memory.
+    /// Random bits from the generator in memory.
     fn memory(&mut self, bytes: u64, machine: &mut Machine<'_, RandomIds>) -> u128 {
         self.drawn += bytes;
         if self.drawn > RESEED_BYTES {
@@ -197,7 +197,7 @@ mod tests {
         assert!(matches!(hand.mint(&mut source), Verdict::Refused(_)));
     }
 
-    /// uuid 1.29.1, rng.rs, and rand 0.10.3, thread.rs: what is in memory is copied with it, the kernel's randomness is not.
+    /// uuid 1.29.1, rng.rs, and rand 0.10.3, thread.rs: a copy shares the generator in memory, but not the kernel's randomness.
     #[test]
     fn a_copy_draws_the_same_numbers_from_memory_and_others_from_the_kernel() {
         for (model, same) in [(UUID, false), (FAST, true), (RandomIds::Ulid, true)] {

@@ -1,18 +1,18 @@
 //! Redis `INCR`: one key, one command for each ID.
 //!
-//! What people take it to promise: numbers that are unique and increase over all callers, since one server executes
-//! one command at a time. How it works: `INCR` reads the key (0 where there is none), adds 1, and replies with the sum;
-//! past 2^63 - 1 it is an error. The reply leaves before any replica has the write: replication is asynchronous, so a
-//! replica that is promoted may lack the last increments, and counts them again. Nothing in the client's answer tells.
+//! People expect numbers that are unique and increase over all callers, because one server executes one command at a
+//! time. `INCR` reads the key (0 if there is none), adds 1, and replies with the sum; past 2^63 - 1 it is an error. The
+//! reply leaves before any replica has the write: replication is asynchronous. So a replica that is promoted may lack
+//! the last increments, and counts them again. Nothing in the client's answer shows it.
 //!
-//! What a crash of the server leaves is a matter of its configuration. The stock one has no append-only file, and writes
-//! its memory to disk after an hour with one change, five minutes with 100, or a minute with 10,000: what came since is
-//! gone. With `appendonly yes` and `appendfsync always` each change is on disk before its reply leaves.
+//! The configuration decides what survives a crash of the server. The stock one has no append-only file. It writes its
+//! memory to disk after an hour with one change, five minutes with 100, or a minute with 10,000; later changes are
+//! lost. With `appendonly yes` and `appendfsync always` each change is on disk before its reply leaves.
 //!
 //! Read in: redis/redis 74b289a (7.4.1), `src/t_string.c` (`incrDecrCommand`), `src/server.c` (`initServerConfig`, whose calls of
 //! `appendServerSaveParams` are 3600 1, 300 100 and 60 10000, and `serverCron`, which compares them), `src/config.c`
-//! (`appendonly`, off; `appendfsync`), `src/aof.c` (`flushAppendOnlyFile`), `redis.conf`, which says the same. A Redis that is told
-//! to stop writes its dump first: here it is killed.
+//! (`appendonly`, off; `appendfsync`), `src/aof.c` (`flushAppendOnlyFile`), `redis.conf`, which says the same. A Redis
+//! that is told to stop writes its dump first; here it is killed.
 
 use std::collections::BTreeMap;
 
@@ -24,10 +24,10 @@ use floe_sim::scenario::SECOND;
 
 const NAMES: &[NameInfo] = &[NameInfo { label: "orders", domain: 0, order: Order::Fleet }];
 
-/// What `INCR` refuses to step over.
+/// The largest number that `INCR` can reach.
 const MOST: u64 = i64::MAX.unsigned_abs();
 
-/// `save`: after so many seconds with so many changes.
+/// `save`: after this many seconds with this many changes.
 const SAVES: [(Micros, u64); 3] = [(3_600, 1), (300, 100), (60, 10_000)];
 
 /// Clients that `INCR` one key.
@@ -50,7 +50,7 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// What `serverCron` has seen to by now.
+    /// Does all that `serverCron` has done by now.
     fn cron(&mut self, now: Micros) {
         let since = now.saturating_sub(self.dumped);
         let is_due = |&(seconds, changes): &(Micros, u64)| self.dirty >= changes && since > seconds * SECOND;
@@ -64,7 +64,7 @@ impl Redis {
 #[derive(Clone, Copy, Debug)]
 pub struct Incr;
 
-/// A client's commands that have no reply yet: request to ask.
+/// A client's unanswered commands: request to ask.
 #[derive(Clone, Debug, Default)]
 pub struct Client {
     unanswered: BTreeMap<u64, u64>,
@@ -75,7 +75,7 @@ impl Model for RedisIncr {
     type Disk = ();
     type Process = Client;
     type Request = Incr;
-    /// The new value, or nothing where it would overflow.
+    /// The new value, or `None` if it would overflow.
     type Reply = Option<u64>;
 
     fn names(&self) -> &[NameInfo] {
@@ -112,7 +112,7 @@ impl Model for RedisIncr {
         (store.dump, store.dumped, store.dirty) = (store.keys.clone(), now, 0);
     }
 
-    /// A key that memory was short for (`maxmemory-policy`), or that somebody deleted.
+    /// A key that was evicted for memory (`maxmemory-policy`), or that an operator deleted.
     fn eat(&mut self, store: &mut Redis, _random: &mut Random) -> Option<String> {
         store.keys.remove("orders").map(|value| format!("the key orders, which was {value}"))
     }
@@ -137,7 +137,7 @@ impl Model for RedisIncr {
         answer: Result<Option<u64>, Silence>,
         machine: &mut Machine<'_, Self>,
     ) {
-        // A reply to a command that was given up came on a connection that is closed.
+        // The reply to a command that was given up came on a closed connection.
         let Some(ask) = process.unanswered.remove(&number) else { return };
         let verdict = match answer {
             Ok(Some(value)) => Verdict::Minted(vec![u128::from(value)]),

@@ -1,62 +1,62 @@
-//! The store that several models share: what they use of ZooKeeper, of Redis and of a table with an auto-increment
-//! column.
+//! The store that several models share: the parts that they use of ZooKeeper, of Redis, and of a table with an
+//! auto-increment column.
 //!
-//! It does one request at a time, and what it has done is durable unless the world makes it forget. Sessions and
-//! lifetimes end by its own time, which is true time.
+//! It serves one request at a time, and its changes are durable unless the world makes it lose them. Sessions and
+//! lifetimes end by its own clock, which is true time.
 
 use std::collections::BTreeMap;
 
 use floe_sim::model::Micros;
 use floe_sim::random::Random;
 
-/// What is kept under a key.
+/// The value of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Entry {
-    /// A worker id, mostly.
+    /// Usually a worker id.
     pub number: u64,
-    /// A time that a client has written, by the client's clock; `None` for none yet.
+    /// A time that a client wrote, by the client's clock; `None` if none did yet.
     pub stamp: Option<i64>,
 }
 
-/// What a client asks.
+/// A client's request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
     /// The entry of a key. [`Reply::Entry`].
     Get(String),
-    /// All entries whose keys begin so, in the order of their keys. [`Reply::Entries`].
+    /// All entries whose keys begin with this text, in the order of their keys. [`Reply::Entries`].
     List(String),
-    /// Writes an entry that is not there yet. [`Reply::Done`].
+    /// Writes an entry unless it exists. [`Reply::Done`].
     Create(String, Entry),
-    /// Writes an entry with this stamp under the first string, a slash, the second one, and the next number of the first one's
-    /// counter, which is its number, too: a persistent sequential node. [`Reply::Entry`].
+    /// Writes an entry with this stamp. Its key is the first string, a slash, the second string, and the next number of
+    /// the first one's counter; that number is also its number: a persistent sequential node. [`Reply::Entry`].
     Sequential(String, String, i64),
-    /// Overwrites an entry that is there. [`Reply::Done`].
+    /// Overwrites an entry if it exists. [`Reply::Done`].
     Update(String, Entry),
-    /// Writes the stamp of an entry that is there, and leaves its number. [`Reply::Done`].
+    /// Writes the stamp of an entry if it exists, and keeps its number. [`Reply::Done`].
     Stamp(String, i64),
     /// Removes an entry. [`Reply::Done`].
     Remove(String),
-    /// Removes an entry and writes its number, with this stamp, under the second key and that number, as one act.
+    /// Removes an entry and writes its number, with this stamp, under the second key and that number, atomically.
     /// [`Reply::Done`].
     Move(String, String, i64),
-    /// Opens a session that ends when nothing is heard of it for so many milliseconds. [`Reply::Session`].
+    /// Opens a session that ends after this many milliseconds of silence. [`Reply::Session`].
     Open(u64),
-    /// Keeps a session alive; not done where it has ended. [`Reply::Done`].
+    /// Keeps a session alive; `false` if it has ended. [`Reply::Done`].
     Ping(u64),
     /// Ends a session. [`Reply::Done`].
     Close(u64),
-    /// Writes an entry that is not there yet and goes with the session. [`Reply::Done`].
+    /// Writes an entry unless it exists. It is deleted with the session. [`Reply::Done`].
     Hold(u64, String, Entry),
 }
 
-/// What the store answers.
+/// The store's answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
     /// Whether it was done.
     Done(bool),
-    /// What is there.
+    /// The entry.
     Entry(Option<Entry>),
-    /// What is there.
+    /// The entries.
     Entries(Vec<(String, Entry)>),
     /// The new session.
     Session(u64),
@@ -138,7 +138,7 @@ impl Registry {
         self.records.get(key).map(|record| record.entry)
     }
 
-    /// All entries whose keys begin so.
+    /// All entries whose keys begin with this text.
     pub fn list(&self, start: &str) -> Vec<(String, Entry)> {
         self.records
             .range(start.to_owned()..)
@@ -152,7 +152,7 @@ impl Registry {
         self.records.insert(key.to_owned(), Record { entry, session: None });
     }
 
-    /// Writes an entry that is not there yet, or returns `false`.
+    /// Writes an entry, or returns `false` if it exists.
     pub fn create(&mut self, key: &str, entry: Entry) -> bool {
         let free = !self.records.contains_key(key);
         if free {
@@ -161,7 +161,7 @@ impl Registry {
         free
     }
 
-    /// Overwrites an entry that is there, or returns `false`.
+    /// Overwrites an entry, or returns `false` if it does not exist.
     pub fn update(&mut self, key: &str, entry: Entry) -> bool {
         self.records.get_mut(key).is_some_and(|record| {
             record.entry = entry;
@@ -182,20 +182,20 @@ impl Registry {
         number
     }
 
-    /// What [`increment`](Self::increment) would return.
+    /// The number that [`increment`](Self::increment) would return.
     pub fn peek(&self, counter: &str) -> u64 {
         self.counters.get(counter).copied().unwrap_or_default()
     }
 
-    /// Every session begins anew with its full timeout, as in a ZooKeeper that has started again: how long each had been
-    /// silent is nowhere on disk.
+    /// Every session begins again with its full timeout, as in a ZooKeeper that has restarted: the disk does not hold
+    /// how long each one had been silent.
     pub fn renew_sessions(&mut self, now: Micros) {
         for session in self.sessions.values_mut() {
             session.end = now.saturating_add(session.timeout);
         }
     }
 
-    /// Loses one record; which.
+    /// Loses one record, and returns which.
     pub fn eat(&mut self, random: &mut Random) -> Option<String> {
         let keys: Vec<String> = self.records.keys().cloned().collect();
         if keys.is_empty() {
@@ -206,7 +206,7 @@ impl Registry {
         Some(key.clone())
     }
 
-    /// Ends the sessions whose time has come.
+    /// Ends the sessions that have timed out.
     pub fn expire(&mut self, now: Micros) {
         let Self { records, sessions, .. } = self;
         sessions.retain(|_, session| session.end > now);

@@ -1,14 +1,14 @@
 //! Apache Seata's `IdWorker`: 10 bits of worker id, then 41 of milliseconds since 2020-05-03 (Beijing's midnight) and 12 of
 //! sequence as one number.
 //!
-//! It promises unique IDs that increase on a generator, a burst that does not wait, and no dependence on a clock that goes
-//! back: time and sequence are one counter, which begins at the clock's time at the start and from then on only counts. It
-//! looks at the clock alone to slow down: while the counter is not behind the clock, each call sleeps for 5 ms, once, and
-//! goes on. It keeps nothing over a restart. By default the worker id is the lower 10 bits of the first network card's MAC
-//! address: another host has another one, and two processes on one host have the same.
+//! It promises unique IDs that increase on a generator, bursts without waiting, and no dependence on a clock that goes
+//! back. Time and sequence are one counter, which begins at the clock's time and from then on only counts. It looks at
+//! the clock only to slow down: while the counter is not behind the clock, each call sleeps for 5 ms, once, and
+//! continues. It keeps nothing over a restart. By default the worker id is the lower 10 bits of the first network
+//! card's MAC address: it differs between hosts, and is the same for two processes on one host.
 //!
-//! Read from: apache/incubator-seata f43e2a9 (2.0.0), `IdWorker.java` (`nextId`, `waitIfNecessary`, `generateWorkerIdBaseOnMac`). The
-//! class itself is played beside this model (`originals.rs`).
+//! Read from: apache/incubator-seata f43e2a9 (2.0.0), `IdWorker.java` (`nextId`, `waitIfNecessary`,
+//! `generateWorkerIdBaseOnMac`). `originals.rs` plays the class itself beside this model.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const COUNTER_MASK: u64 = (1 << 53) - 1;
 /// The algorithm.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Seata {
-    /// Whether the operator has given each node a worker id.
+    /// Whether the operator gave each node a worker id.
     pub configured: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Seata {
 #[derive(Clone, Debug)]
 pub struct IdWorker {
     worker: u64,
-    /// `timestampAndSequence`: the last ID's.
+    /// `timestampAndSequence` of the last ID.
     counter: u64,
     /// The asks whose threads sleep, and until when. There is no lock.
     sleeping: BTreeMap<u64, MonoMillis>,

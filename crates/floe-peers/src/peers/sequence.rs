@@ -1,20 +1,19 @@
 //! PostgreSQL's sequences: with `CACHE`, and under Hibernate's pooled optimizers.
 //!
-//! They promise numbers that are unique. `nextval` takes the next number of one row; with `CACHE` a session takes so many at
-//! once and keeps them in the server's memory for itself, so that the numbers of several sessions are in no order. What is
-//! written ahead to the log is the number 32 fetches later: after a crash, and on a replica that has seen that record, the
-//! sequence goes on from there, and what lies between is skipped. A backup, or a replica that lacks the record, brings numbers
-//! back.
+//! They promise unique numbers. `nextval` takes the next number of one row. With `CACHE` a session takes many at once
+//! and keeps them in the server's memory, so the numbers of several sessions are in no order. The log, which is written
+//! ahead, holds the number 32 fetches later: after a crash, and on a replica that has that record, the sequence
+//! continues from there and skips the numbers between. A backup, or a replica without the record, repeats numbers.
 //!
-//! Hibernate's sequence has an increment of 50 (`allocationSize`): a process takes one number, and makes 50 IDs of it in its
-//! memory. With the default optimizer (`pooled`) that number is the last of the 50, save the sequence's first one, which is an
-//! ID alone; with `pooled-lo` it is the first of them. A thread that needs a number holds a lock until it is there; an
-//! exception ends its call, and the next thread asks again.
+//! Hibernate's sequence has an increment of 50 (`allocationSize`): a process takes one number, and makes 50 IDs of it
+//! in its memory. With the default optimizer (`pooled`) that number is the last of the 50; only the sequence's first
+//! number is a single ID. With `pooled-lo` it is the first of the 50. A thread that needs a number holds a lock until
+//! it has it. An exception ends its call, and the next thread asks again.
 //!
 //! Read from: postgres/postgres 0076f26, `src/backend/commands/sequence.c` (`nextval_internal`, `SEQ_LOG_VALS`);
 //! hibernate/hibernate-orm 0029172, `PooledOptimizer.java` (`generate`), `PooledLoOptimizer.java` (`generate`),
-//! `SequenceStyleGenerator.java` (`determineIncrementSize`). A checkpoint, after which the next `nextval` writes to the log
-//! in any case, is left out: it skips more numbers and repeats none. Each client has one connection.
+//! `SequenceStyleGenerator.java` (`determineIncrementSize`). Checkpoints are left out: the `nextval` after one always
+//! writes to the log, which skips more numbers and repeats none. Each client has one connection.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -31,7 +30,7 @@ const LOGGED_AHEAD: u64 = 32;
 /// `DEFAULT_INCREMENT_SIZE`, and `CACHE` here.
 const AT_ONCE: u64 = 50;
 
-/// Who uses the sequence.
+/// How clients use the sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sequences {
     /// `CREATE SEQUENCE … CACHE 50`, and one `nextval` for each ID.
@@ -42,17 +41,17 @@ pub enum Sequences {
     PooledLo,
 }
 
-/// The sequence's row, and what its sessions keep.
+/// The sequence's row, and the numbers that its sessions keep.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     last: u64,
     called: bool,
-    /// Numbers that may be fetched before the log is written again, and the last one that is in the log.
+    /// How many numbers may be fetched before the log is written again, and the last number in the log.
     log: u64,
     logged: Option<u64>,
     increment: u64,
     cache: u64,
-    /// Of each connection: the last number that it was given, and the last that is kept for it.
+    /// For each connection: the last number that it was given, and the last that is kept for it.
     sessions: BTreeMap<(usize, u32, u64), (u64, u64)>,
 }
 
@@ -96,27 +95,27 @@ impl Sequence {
         result
     }
 
-    /// What the log says, without what sessions had in memory.
+    /// The state in the log, without the numbers in the sessions' memory.
     fn recovered(&self) -> Self {
         let last = self.logged.unwrap_or(self.last);
         Self { last, called: self.logged.is_some(), log: 0, sessions: BTreeMap::new(), ..self.clone() }
     }
 }
 
-/// `nextval`, on so manieth connection of the process.
+/// `nextval`, on this connection of the process.
 #[derive(Clone, Copy, Debug)]
 pub struct NextVal(u64);
 
-/// A client: what it has of its last number, and who waits.
+/// A client: the rest of its last number, and its waiting threads.
 #[derive(Clone, Debug, Default)]
 pub struct Client {
-    /// The next ID, and the end of what it may make: exclusive.
+    /// The next ID, and the exclusive end of its IDs.
     left: Option<(u64, u64)>,
-    /// The asks of threads, of which the first one holds the lock, and its request.
+    /// The asks of threads. The first one holds the lock; its request is next.
     waiting: VecDeque<u64>,
     asked: Option<u64>,
     connection: u64,
-    /// Without an optimizer each ask has its own request.
+    /// Without an optimizer, each ask has its own request.
     open: BTreeMap<u64, u64>,
 }
 
@@ -132,7 +131,7 @@ impl Sequences {
         }
     }
 
-    /// Threads go on in turn until one needs a number.
+    /// Threads continue in turn until one needs a number.
     fn go_on(process: &mut Client, machine: &mut Machine<'_, Self>) {
         while let Some(&ask) = process.waiting.front() {
             match process.left.as_mut().filter(|(next, end)| next < end) {
@@ -166,7 +165,7 @@ impl Model for Sequences {
         Sequence { last: 1, called: false, log: 0, logged: None, increment, cache, sessions: BTreeMap::new() }
     }
 
-    /// A base backup, or a replica: both are what the log says.
+    /// A base backup, or a replica: both hold the state in the log.
     fn copy(&self, store: &Sequence) -> Sequence {
         store.recovered()
     }
@@ -202,7 +201,7 @@ impl Model for Sequences {
             let verdict = answer.map_or_else(|_| refused(), |id| Verdict::Minted(vec![u128::from(id)]));
             return machine.deliver(ask, verdict);
         }
-        // Any other number is that of a connection that was closed.
+        // Any other number belongs to a closed connection.
         if process.asked != Some(number) {
             return;
         }
@@ -286,7 +285,7 @@ mod tests {
         assert_eq!(take(&mut hand, 0, 48), (4..=50).chain([101]).collect::<Vec<_>>());
     }
 
-    /// The same: what is cached goes with its connection.
+    /// The same: cached numbers are lost with their connection.
     #[test]
     fn a_call_without_an_answer_closes_its_connection_and_what_that_kept() {
         let mut hand = ByHand::new(Sequences::Cache, 1);

@@ -1,17 +1,17 @@
-//! Apache ShardingSphere's SNOWFLAKE key generator, on compute nodes of a cluster with ZooKeeper, and outside of cluster
-//! mode, where every node whose configuration names no worker id is worker 0.
+//! Apache ShardingSphere's SNOWFLAKE key generator, on compute nodes of a cluster with ZooKeeper, and outside of
+//! cluster mode. There every node without a worker id in its configuration is worker 0.
 //!
 //! It promises unique keys that increase on a node: 41 bits of milliseconds since 2016-11-01, 10 of worker id, 12 of
-//! sequence, which begins at 0 and 1 by turns (`max-vibration-offset` 1). A clock that is less than 10 ms behind the last
-//! key is waited for by as much, and not compared again afterwards; one that is further behind is an error.
+//! sequence, which begins at 0 and 1 in turn (`max-vibration-offset` 1). If the clock is less than 10 ms behind the
+//! last key, it waits for that long, and does not compare again; further behind is an error.
 //!
-//! An instance takes the lowest worker id that no instance has: it lists them, claims the lowest free one as an ephemeral
-//! node (and lists again where another was first), and writes it under its own instance id, ephemeral too. Both go with its
-//! session of 60 s, or when it stops: it mints no more then, and closes its session 500 ms later. The next instance takes
-//! the id then. The new one knows nothing of the old one's clock; the old one, where it still runs, mints on until its
-//! client has noticed that the session is gone, and then takes an id anew. A request that is not answered is sent again
-//! three times, after 500 to 1,500 ms each; what has no answer then is an exception that the repository ignores: a list is
-//! then empty, and a claim then succeeds.
+//! An instance takes the lowest free worker id: it lists them, claims the lowest free one as an ephemeral node (and
+//! lists again if another instance was first), and writes it under its own instance id, as ephemeral too. Both end with
+//! its session of 60 s, or when it stops: it mints no more then, and closes its session 500 ms later. Then the next
+//! instance takes the id, and knows nothing of the old one's clock. If the old one still runs, it mints until its
+//! client has noticed that the session is gone, and then takes a new id. A request without an answer is sent again
+//! three times, after 500 to 1,500 ms each. After that comes an exception that the repository ignores: a list is then
+//! empty, and a claim then succeeds.
 //!
 //! Read from: apache/shardingsphere 07ef827, `SnowflakeKeyGenerateAlgorithm.java` (`generateKey`,
 //! `waitTolerateTimeDifferenceIfNeed`), `ClusterWorkerIdGenerator.java`, `StandaloneWorkerIdGenerator.java`,
@@ -34,7 +34,7 @@ const SESSION_MS: u64 = 60_000;
 const PING_MS: u64 = SESSION_MS / 3;
 const LOST_MS: u64 = SESSION_MS * 2 / 3 + SESSION_MS;
 const RECONNECT_MS: u64 = 5_000;
-/// `retryIntervalMilliseconds` and `maxRetries`, of which the product is the longest sleep.
+/// `retryIntervalMilliseconds` and `maxRetries`. Their product is the longest sleep.
 const RETRY_MS: u64 = 500;
 const RETRIES: u32 = 3;
 const CLOSE_MS: u64 = 500;
@@ -44,7 +44,7 @@ const CLOSE_MS: u64 = 500;
 pub struct ShardingSphere {
     /// Whether worker ids come from the cluster's ZooKeeper.
     cluster: bool,
-    /// Whether there is a `worker-id` in each node's configuration, which is used outside of cluster mode alone.
+    /// Whether each node's configuration has a `worker-id`. It is used only outside of cluster mode.
     configured: bool,
     most_worker: u64,
 }
@@ -52,7 +52,7 @@ pub struct ShardingSphere {
 /// An instance.
 #[derive(Clone, Debug)]
 pub struct Instance {
-    /// Its key under the worker ids, with an instance id that is new at every start.
+    /// Its key under the worker ids. The instance id in it is new at every start.
     key: String,
     worker: Option<u64>,
     session: u64,
@@ -69,13 +69,13 @@ pub struct Instance {
     closed: bool,
     last: i64,
     sequence: u64,
-    /// Where the next millisecond's sequence begins.
+    /// The start of the next millisecond's sequence.
     offset: u64,
     spinning: bool,
     sleeping: Option<MonoMillis>,
 }
 
-/// What it is doing to have a worker id.
+/// Its steps to a worker id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Connect,
@@ -108,7 +108,7 @@ impl Instance {
         self.asked = Some(machine.send(request));
     }
 
-    /// `ExponentialBackoffRetry`, for all but the first connection: how long it sleeps before it tries again, if it does.
+    /// `ExponentialBackoffRetry`, for all but the first connection: how long it sleeps before the next try, if it tries again.
     fn backoff(&mut self, machine: &mut Machine<'_, ShardingSphere>) -> Option<u64> {
         if self.retries == RETRIES || self.step == Step::Connect {
             return None;
@@ -118,7 +118,7 @@ impl Instance {
         Some((RETRY_MS * slots).min(RETRY_MS * u64::from(RETRIES)))
     }
 
-    /// Rings for whatever is due first.
+    /// Sets the alarm for the next task.
     fn set_alarm(&self, machine: &mut Machine<'_, ShardingSphere>) {
         if let Some(at) = [self.ping_at, self.again_at, self.close_at].into_iter().flatten().min() {
             machine.wake_at(at);
@@ -133,7 +133,7 @@ impl Instance {
         self.step = Step::Registered;
     }
 
-    /// What a step's answer leads to; `None` stands for a lost connection.
+    /// The step after an answer; `None` means a lost connection.
     fn next(&mut self, reply: Option<Reply>, machine: &mut Machine<'_, ShardingSphere>) {
         match (self.step, reply) {
             (Step::Connect, Some(Reply::Session(session))) => {
@@ -146,7 +146,7 @@ impl Instance {
             (Step::Connect, _) => self.again_at = Some(machine.now.mono.plus(RECONNECT_MS)),
             (Step::Load, Some(Reply::Entry(Some(entry)))) => self.took(entry.number, machine),
             (Step::Load, Some(_)) => self.go(Step::List, machine),
-            // `query` alone does not ignore it: a start fails, and a reconnecting listener ends as it is.
+            // Only `query` does not ignore it. A start fails; a reconnecting listener just ends.
             (Step::Load, None) if self.worker.is_none() => machine.die("ClusterRepositoryPersistException"),
             (Step::Load, None) => self.step = Step::Registered,
             (Step::List, reply) => {
@@ -183,7 +183,7 @@ impl ShardingSphere {
         Self { cluster: false, ..Self::cluster() }
     }
 
-    /// The same, with a `worker-id` in each one's configuration.
+    /// The same, with a `worker-id` in each node's configuration.
     pub fn configured() -> Self {
         Self { configured: true, ..Self::standalone() }
     }

@@ -1,12 +1,12 @@
 //! Sony's Sonyflake, version 2: 39 bits of 10 ms since 2025-01-01, 8 of sequence, 16 of machine id, in this order.
 //!
-//! It promises unique IDs that increase on a generator while machine ids differ. The machine id is by default the lower
-//! half of the host's private IPv4 address: on another host it is another one, and two processes on one host have the same.
-//! It ignores a clock that goes back: the generator stays at the last unit it had, counts on, and where 256 are not
-//! enough goes on to the next unit and sleeps until the clock is there, however long, before it returns. It keeps nothing
-//! over a restart. Where the operator's `CheckMachineID` says that the machine id is in use, there is no generator; nobody
-//! asks again later. What it looks at is the operator's; here each process holds its machine id as an ephemeral record
-//! whose session lasts for 10 s, as in ZooKeeper or etcd.
+//! It promises unique IDs that increase on a generator while machine ids differ. By default the machine id is the lower
+//! half of the host's private IPv4 address: it differs between hosts, and is the same for two processes on one host. It
+//! ignores a clock that goes back: the generator stays at its last unit and keeps counting. If 256 are not enough, it
+//! moves to the next unit and sleeps until the clock is there, however long, before it returns. It keeps nothing over a
+//! restart. If the operator's `CheckMachineID` says that the machine id is in use, there is no generator; it is not
+//! asked again later. The operator decides how to check. Here each process holds its machine id as an ephemeral record
+//! with a session of 10 s, as in ZooKeeper or etcd.
 //!
 //! Read from: sony/sonyflake f167a9d, `v2/sonyflake.go` (`New`, `NextID`, `sleep`, `toID`, `lower16BitPrivateIP`). Version 1
 //! (`sonyflake.go`) is the same since 2014-09-01.
@@ -18,7 +18,7 @@ use floe_sim::model::{Ask, Fleet, Life, Machine, Model, Pace, Parts, Setup, Sile
 const UNIT_MS: i64 = 10;
 const START: i64 = 1_735_689_600_000 / UNIT_MS;
 const SEQUENCE_MASK: u64 = 255;
-/// Of the addresses of hosts that are started on after a crash elsewhere.
+/// The addresses of the other hosts, which nodes start on after a crash.
 const OTHER_HOSTS: u64 = 0x0100;
 const SESSION_MS: u64 = 10_000;
 const PING_MS: u64 = SESSION_MS / 3;
@@ -36,7 +36,7 @@ pub struct Generator {
     machine_id: u64,
     elapsed: i64,
     sequence: u64,
-    /// A thread sleeps and holds the lock; it returns the ID that it has made then.
+    /// A thread sleeps and holds the lock. It has made its ID, and returns it then.
     sleeping: Option<MonoMillis>,
     check: Check,
     session: u64,
@@ -50,8 +50,8 @@ enum Check {
     Passed,
 }
 
-/// `lower16BitPrivateIP`. A node's own host has the address that its operator gave it: of twins, the lower halves are the
-/// same in two networks.
+/// `lower16BitPrivateIP`. A node's own host has the address that its operator gave it. Twins have the same lower halves
+/// in two networks.
 fn lower_half(setup: &Setup, life: Life) -> u64 {
     match life.host == life.node {
         true => setup.worker & 0xffff,

@@ -1,24 +1,24 @@
 //! didi tinyid: the server.
 //!
-//! It promises unique numbers that tend upwards, and the same for several databases by `delta` and `remainder`. How it
-//! works: a row `tiny_id_info(max_id, step, delta, remainder, version)` in MySQL; a server reads it, and writes
-//! `max_id + step` where `max_id` and `version` are still what it read, up to three times: `(max_id, max_id + step]` is
-//! then its segment, and its IDs are those with `id % delta == remainder`. From the ID at 20 % of the step on, each
-//! ID that is handed out has a thread load the next segment, unless it is there or being loaded. A caller that finds
-//! the current segment used up and no next one loads one itself, while others wait. An exception on the way ends the
-//! whole batch with code 6, and what it had taken is lost.
+//! It promises unique numbers that tend upwards, also over several databases by `delta` and `remainder`. MySQL has a
+//! row `tiny_id_info(max_id, step, delta, remainder, version)`. A server reads it, and writes `max_id + step` if
+//! `max_id` and `version` are unchanged, in up to three tries. Then `(max_id, max_id + step]` is its segment, and its
+//! IDs are those with `id % delta == remainder`. From the ID at 20 % of the step on, each ID that is handed out has a
+//! thread load the next segment, unless it is there or being loaded. A caller that finds the current segment used up
+//! and no next one loads one itself, while others wait. An exception ends the whole batch with code 6, and the numbers
+//! that it had taken are lost.
 //!
-//! No order is claimed for one server, since it has none: such a caller does not wait for the thread's load, and where
-//! the database serves the thread first, the thread's lower segment is used after the caller's.
+//! It claims no order for one server, and has none: such a caller does not wait for the thread's load. If the database
+//! serves the thread first, the thread's lower segment is used after the caller's.
 //!
-//! Several databases (`datasource.tinyid.names`) know nothing of each other. The operator gives the row the same `delta` in
-//! all of them, as many as there are, and another `remainder` in each. A transaction goes to one that is drawn at random,
-//! with all its statements and its three tries; one that is gone is drawn as before, and the exception is the caller's.
+//! Several databases (`datasource.tinyid.names`) know nothing of each other. The operator gives the row the same `delta` in all
+//! of them, their number, and a different `remainder` in each. A transaction goes to a database drawn at random, with all its
+//! statements and its three tries. A database that is down is drawn like any other, and the caller gets the exception.
 //!
-//! Each statement is a request of its own here, as is the commit, and the transaction around them is READ COMMITTED. An
-//! update whose answer is lost ends in an exception, which rolls the transaction back; only where the commit's own answer
-//! is lost is its effect unknown. An update that finds the row locked waits, and finds it changed then: here that shows at
-//! the commit.
+//! Here each statement is a request of its own, also the commit, and the transaction around them is READ COMMITTED. If
+//! an update's answer is lost, that is an exception, which rolls the transaction back. Only if the commit's own answer
+//! is lost is its effect unknown. An update that finds the row locked waits, and then finds it changed; here that shows
+//! at the commit.
 //!
 //! Read in: didi/tinyid 49976d3, `tinyid-base/…/generator/impl/CachedIdGenerator.java`, `entity/SegmentId.java`,
 //! `factory/AbstractIdGeneratorFactory.java`, `tinyid-server/…/service/impl/DbSegmentIdServiceImpl.java`,
@@ -38,31 +38,31 @@ const RETRY: u32 = 3;
 const LOADING_PERCENT: i64 = 20;
 /// `begin_id`, and the first `max_id`, of the rows in `db.sql`.
 const BEGIN_ID: i64 = 1;
-/// The most that a caller of a short history asks for; `batch.size.max` is 100,000.
+/// The most IDs that a caller of a short history asks for; `batch.size.max` is 100,000.
 const BATCH: u64 = 10;
 
-/// A fleet of tinyid servers, and what an operator has put into the row.
+/// A fleet of tinyid servers, and the operator's row.
 #[derive(Clone, Copy, Debug)]
 pub struct TinyId {
     /// How many numbers a segment spans.
     pub step: i64,
-    /// From one ID to the next.
+    /// The distance from one ID to the next.
     pub delta: i64,
-    /// What an ID leaves when it is divided by `delta`; in each further database one more.
+    /// The remainder of each ID divided by `delta`. Each further database has one more.
     pub remainder: i64,
     /// How many databases `datasource.tinyid.names` has.
     pub databases: u8,
 }
 
 impl Default for TinyId {
-    /// The row `test` of `db.sql`, with a step small enough for a short history to see many segments.
+    /// The row `test` of `db.sql`, with a step so small that a short history sees many segments.
     fn default() -> Self {
         Self { step: 10, delta: 1, remainder: 0, databases: 1 }
     }
 }
 
 impl TinyId {
-    /// The same row in so many databases: `delta` is their number, and the remainders count from 0.
+    /// The same row in this many databases: `delta` is their number, and the remainders count from 0.
     pub fn on(databases: u8) -> Self {
         Self { delta: i64::from(databases), databases, ..Self::default() }
     }
@@ -75,7 +75,7 @@ pub struct Databases(Vec<Row>);
 /// That row.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// Which database has it.
+    /// The index of its database.
     database: usize,
     max_id: i64,
     step: i64,
@@ -89,20 +89,20 @@ pub struct Row {
 pub enum Statement {
     /// `queryByBizType`, on this database.
     Select(usize),
-    /// `updateMaxId`, for who has read this row; nothing is changed before the commit.
+    /// `updateMaxId`, by a server that has read this row. Nothing changes before the commit.
     Update(Row),
     /// The end of the transaction.
     Commit(Row),
 }
 
-/// What the database answers.
+/// The database's answer.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer {
-    /// To a `Select`.
+    /// The answer to a `Select`.
     Read(Row),
-    /// To an `Update`: whether it finds the row as it was read.
+    /// The answer to an `Update`: whether the row is as it was read.
     Matched(bool),
-    /// To a `Commit`: whether it changed the row.
+    /// The answer to a `Commit`: whether it changed the row.
     Wrote(bool),
 }
 
@@ -133,7 +133,7 @@ impl Segment {
         self.current % self.delta == self.remainder
     }
 
-    /// Moves to `delta` before the first ID that leaves the remainder.
+    /// Moves to `delta` before the first ID with the right remainder.
     fn init(&mut self) {
         self.is_init |= self.fits();
         for _ in 0..=self.delta {
@@ -148,7 +148,7 @@ impl Segment {
         }
     }
 
-    /// `nextId`; `None` where it is used up.
+    /// `nextId`; `None` if it is used up.
     fn next(&mut self) -> Option<i64> {
         if !self.is_init {
             self.init();
@@ -158,12 +158,12 @@ impl Segment {
     }
 }
 
-/// `getNextSegmentId`, under way.
+/// A `getNextSegmentId` that has begun.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     number: u64,
     tries: u32,
-    /// Whose connection the transaction has.
+    /// The database of the transaction's connection.
     database: usize,
     read: Option<Row>,
 }
@@ -178,7 +178,7 @@ impl Load {
         Self { number: machine.send(Statement::Select(database)), tries: 0, database, read: None }
     }
 
-    /// Its next statement, or what comes of it.
+    /// Its next statement, or its result.
     fn go_on(
         &mut self,
         answer: Result<Answer, Silence>,
@@ -223,7 +223,7 @@ pub struct Server {
     databases: u8,
     current: Option<Segment>,
     next: Option<Segment>,
-    /// The load of the caller that is first in `waiting`; the others wait for `loadCurrent`'s monitor.
+    /// The load of the first caller in `waiting`. The others wait for `loadCurrent`'s monitor.
     load: Option<Load>,
     waiting: VecDeque<Call>,
     /// `isLoadingNext`.
@@ -231,7 +231,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes what `call` still wants. False where it has to load a segment first.
+    /// Takes the IDs that `call` still wants. `false` if it has to load a segment first.
     fn take(&mut self, call: &mut Call, machine: &mut Machine<'_, TinyId>) -> bool {
         while u64::try_from(call.ids.len()).is_ok_and(|taken| taken < call.count) {
             let Some(id) = self.current.as_mut().and_then(Segment::next) else {
@@ -250,7 +250,7 @@ impl Server {
         true
     }
 
-    /// Callers go on in turn until one has to load a segment.
+    /// Callers continue in turn until one has to load a segment.
     fn leave_monitor(&mut self, machine: &mut Machine<'_, TinyId>) {
         while let Some(mut call) = self.waiting.pop_front() {
             if !self.take(&mut call, machine) {
@@ -302,7 +302,7 @@ impl Model for TinyId {
         store.clone()
     }
 
-    /// They share nothing, so what sets one back leaves the others as they are.
+    /// The databases share nothing, so a fault sets back only one of them.
     fn forget(&mut self, store: &mut Databases, copy: &Databases) {
         store.0[0] = copy.0[0];
     }
@@ -346,7 +346,7 @@ impl Model for TinyId {
         answer: Result<Answer, Silence>,
         machine: &mut Machine<'_, Self>,
     ) {
-        // Any other number is that of a connection that was closed.
+        // Any other number belongs to a closed connection.
         if let Some(load) = process.load.as_mut().filter(|load| load.number == number) {
             let Some(result) = load.go_on(answer, machine) else { return };
             process.load = None;

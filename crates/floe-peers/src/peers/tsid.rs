@@ -1,13 +1,13 @@
-//! TSID Creator's `TsidFactory`, as `TsidCreator.getTsid()` has it: 42 bits of milliseconds since 2020-01-01, 10 of node, 12
-//! of counter.
+//! TSID Creator's `TsidFactory`, as `TsidCreator.getTsid()` uses it: 42 bits of milliseconds since 2020-01-01, 10 of
+//! node, 12 of counter.
 //!
-//! It promises IDs that are sorted by time and increase on a factory. By default the node is a random number of 10 bits,
-//! drawn at each start; the operator can set it instead. In each new millisecond the counter begins at a random number.
-//! While the clock is not past the last ID's millisecond, it counts on, and past the counter's end into the next
-//! millisecond, without waiting and without an end: it refuses nothing. It keeps nothing over a restart.
+//! It promises IDs that are sorted by time and increase on a factory. By default the node is a random number of 10
+//! bits, drawn at each start; the operator can set it instead. In each new millisecond the counter begins at a random
+//! number. While the clock is not past the last ID's millisecond, it counts on, past the counter's end into the next
+//! millisecond. It never waits, never ends and refuses nothing. It keeps nothing over a restart.
 //!
 //! Read from: f4b6a3/tsid-creator c5e0282 (5.2.6), `TsidFactory.java` (`create`, `getTime`, `getRandomCounter`,
-//! `Builder.getNode`). The class itself is played beside this model (`originals.rs`).
+//! `Builder.getNode`). `originals.rs` plays the class itself beside this model.
 
 use super::{signed, snowflake};
 use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
@@ -18,7 +18,7 @@ const COUNTER_BITS: u32 = 12;
 /// The algorithm.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Tsid {
-    /// Whether the operator has given each node a number.
+    /// Whether the operator gave each node a number.
     pub configured: bool,
 }
 

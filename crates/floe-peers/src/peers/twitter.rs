@@ -1,12 +1,12 @@
 //! Twitter's snowflake, the original: 41 bits of milliseconds since 2010-11-04T01:42:54.657Z, 5 of datacenter, 5 of
 //! worker, 12 of sequence.
 //!
-//! It promises IDs that are unique while no two generators have the same datacenter and worker ids, which come from the
-//! operator, and that increase on each generator. It looks at the clock for every ID, counts within a millisecond from
-//! 0, waits for the next one where 4096 are not enough, and refuses while the clock is behind the last ID. It keeps
-//! nothing: a generator that starts knows nothing of what the one before it minted.
+//! It promises unique IDs that increase on each generator, while no two generators have the same datacenter and worker
+//! ids. The operator assigns those. It looks at the clock for every ID, counts within a millisecond from 0, waits for
+//! the next one if 4096 are not enough, and refuses while the clock is behind the last ID. It keeps nothing: a
+//! generator that starts knows nothing of what the one before it minted.
 //!
-//! This is the class alone, which is what the many copies have. The server around it is [`twitter_service`](super::twitter_service).
+//! This is only the class, which is what the many copies have. The server around it is [`twitter_service`](super::twitter_service).
 //!
 //! Read from: twitter-archive/snowflake, tag snowflake-2010 (a8cb075), `IdWorker.scala` (`nextId`, `tilNextMillis`).
 
@@ -27,7 +27,7 @@ pub struct IdWorker {
     worker: u64,
     last: i64,
     sequence: u64,
-    /// A thread is in `tilNextMillis`. It holds the lock; which thread gets which ID makes no difference.
+    /// A thread is in `tilNextMillis` and holds the lock. It makes no difference which thread gets which ID.
     spinning: bool,
 }
 

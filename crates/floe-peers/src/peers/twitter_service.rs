@@ -1,13 +1,13 @@
-//! Twitter's snowflake as the service that it was: the server around [`IdWorker`].
+//! Twitter's snowflake as a service: the server around [`IdWorker`].
 //!
-//! Its worker id is that of its host's name, in a map that no two hosts share. At its start it asks each server that is
-//! registered in ZooKeeper for its worker id and its time: one that does not answer, or clocks whose mean is over 10 s from
-//! its own, end the start. Then it claims its worker id as an ephemeral node, and tries twice more, a second apart, where
-//! that is there already. Then it sleeps for 10 s, and only then serves. Its ZooKeeper session of 3 s is renewed by the
-//! client; where it has ended, the client connects anew, and nobody claims the worker id again.
+//! Its worker id comes from its host's name, by a map in which no two hosts share one. At its start it asks each server
+//! registered in ZooKeeper for its worker id and its time. The start ends if a server does not answer, or if the mean
+//! of the clocks is over 10 s from its own. Then it claims its worker id as an ephemeral node; if that exists already,
+//! it tries twice more, a second apart. Then it sleeps for 10 s, and only then serves. The client renews its ZooKeeper
+//! session of 3 s. If the session has ended, the client connects again, but nothing claims the worker id again.
 //!
-//! A server that has registered and still sleeps does not answer, so servers of a fleet start one after another. What
-//! ends itself is started again by its supervisor.
+//! A server that has registered and still sleeps does not answer, so the servers of a fleet start one after another.
+//! The supervisor starts a server again that ended itself.
 //!
 //! Read from: twitter-archive/snowflake, tag snowflake-2010 (a8cb075), `SnowflakeServer.scala` (`start`,
 //! `sanityCheckPeers`, `registerWorkerId`), `SnowflakeConfig.scala` (`workerIdFor`, `startupSleepMs`);
@@ -29,7 +29,7 @@ const PING_MS: u64 = SESSION_MS / 3;
 const CLAIM_AGAIN_MS: u64 = 1_000;
 const MORE_CLAIMS: u32 = 2;
 const MOST_APART_MS: i64 = 10_000;
-/// A peer that has not run for so long does not answer within the client's second.
+/// A peer that has been paused for this long does not answer within the client's second.
 const SILENT: Micros = 2_000_000;
 
 /// The algorithm.
@@ -39,7 +39,7 @@ pub struct TwitterService {
     peers: BTreeMap<usize, Weak<Cell<Told>>>,
 }
 
-/// What a server answers: its clock at a true time, once it serves.
+/// A server's answer: its clock at a true time, once it serves.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     wall: i64,
@@ -55,7 +55,7 @@ pub struct Server {
     claims: u32,
     session: u64,
     told: Rc<Cell<Told>>,
-    /// Once it serves.
+    /// `Some` once it serves.
     generator: Option<IdWorker>,
 }
 
@@ -65,13 +65,13 @@ enum Step {
     Connects(u64),
     ChecksPeers(u64),
     Claims(u64),
-    /// Waits until then.
+    /// Waits until this time.
     ClaimsAt(MonoMillis),
     ServesAt(MonoMillis),
     Serves,
 }
 
-/// `workerIdFor`: each host that a server may run on is in the map, which gives a node's own host its configured number.
+/// `workerIdFor`: the map holds each host that a server may run on, and a node's own host has its configured number.
 fn worker_of(setup: &Setup, life: Life) -> u64 {
     match life.host == life.node {
         true => setup.worker,
@@ -94,7 +94,7 @@ impl Server {
 }
 
 impl TwitterService {
-    /// `sanityCheckPeers`: of the other servers that are registered.
+    /// `sanityCheckPeers`, of the other registered servers.
     fn check(&self, registered: &[(String, Entry)], machine: &Machine<'_, Self>) -> Result<(), String> {
         let mut times = Vec::new();
         for (key, entry) in registered {
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use crate::peers::hand::Hand;
 
-    /// Until it serves or ends itself.
+    /// Runs it until it serves or ends itself.
     fn started(hand: &mut Hand<TwitterService>) -> Server {
         let mut server = hand.start();
         hand.serve(&mut server, true);

@@ -1,17 +1,17 @@
 //! Yitter's IdGenerator, method 1 ("drift"): milliseconds since 2020-02-19T18:20:02Z, 6 bits of worker id, 6 of sequence.
 //!
-//! It promises short unique IDs that increase on a generator, a burst that does not wait, and a clock that may go back any
-//! number of times. The worker id comes from the operator. A millisecond's sequence begins at 5; where it ends, the
-//! generator drifts: it goes on to the next millisecond without the clock, up to 2000 of them before it waits. While it
-//! drifts it does not see that the clock goes back. Else, each ID while the clock is behind is one of an earlier millisecond,
-//! one further back each time, with the reserved sequence number of that rollback: 1 to 4 by turns, one for each rollback.
-//! It keeps nothing over a restart.
+//! It promises short unique IDs that increase on a generator, bursts without waiting, and a clock that may go back any
+//! number of times. The operator assigns the worker id. A millisecond's sequence begins at 5. When it ends, the
+//! generator drifts: it moves to the next millisecond without the clock, up to 2000 times before it waits. While it
+//! drifts it does not notice that the clock goes back. Otherwise, each ID while the clock is behind has an earlier
+//! millisecond, one further back each time, with the reserved sequence number of that rollback: 1 to 4 in turn, one for
+//! each rollback. It keeps nothing over a restart.
 //!
-//! Read from: yitter/IdGenerator 942ba6a, `Go/source/idgen/SnowWorkerM1.go` (`NextNormalId`, `NextOverCostId`), with the defaults of
-//! `IdGeneratorOptions.go` and the checks of `DefaultIdGenerator.go`. Its README (`README.md`, "常规集成" 9) asks the operator
-//! to see to it that a service starts again only with a clock that is past its last stop; nothing in the code looks. That is
-//! [`AfterStop`], which a supervisor does here: it tries again 2 s later. With its tool that takes worker ids from Redis it is
-//! [`yitter_redis`](super::yitter_redis).
+//! Read from: yitter/IdGenerator 942ba6a, `Go/source/idgen/SnowWorkerM1.go` (`NextNormalId`, `NextOverCostId`), with
+//! the defaults of `IdGeneratorOptions.go` and the checks of `DefaultIdGenerator.go`. Its README (`README.md`, "常规集成"
+//! 9) asks the operator to start a service again only when the clock is past its last stop; no code checks that. In
+//! [`AfterStop`] a supervisor checks it, and tries again 2 s later. [`yitter_redis`](super::yitter_redis) has its tool
+//! that takes worker ids from Redis.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub struct SnowWorker {
     worker: u64,
     last: i64,
     sequence: u64,
-    /// The millisecond that the next ID has while the clock is behind; 0 while it is not.
+    /// The next ID's millisecond while the clock is behind; 0 while it is not.
     turn_back: i64,
     turn: u64,
     drifting: bool,
@@ -139,12 +139,12 @@ impl Model for Yitter {
     }
 }
 
-/// The algorithm, with a supervisor that compares a node's clock with its last stop.
+/// The algorithm with a supervisor that compares a node's clock with its last stop.
 #[derive(Clone, Default, Debug)]
 pub struct AfterStop {
-    /// What the clock of a node's last life said at its end.
+    /// The clock of a node's last life at its end.
     stops: BTreeMap<usize, i64>,
-    /// The lives that were not begun.
+    /// The lives that the supervisor did not begin.
     held_back: BTreeMap<usize, u32>,
 }
 
@@ -181,7 +181,7 @@ impl Model for AfterStop {
     }
 }
 
-/// What an ID says.
+/// The parts of an ID.
 pub(super) fn read(id: u128) -> Parts {
     Parts { worker: field(id, 6, 6), time: UnixMillis::new(time(id, 12) + EPOCH), sequence: field(id, 0, 6) }
 }

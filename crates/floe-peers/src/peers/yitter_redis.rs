@@ -1,14 +1,14 @@
-//! Yitter's generator with worker ids from its own tool (`regworkerid`), which takes them from Redis for 15 s at a time.
+//! Yitter's generator with its own tool (`regworkerid`), which takes worker ids from Redis for 15 s at a time.
 //!
-//! A start raises a number in Redis: that is the worker id, where no key says that somebody has it, and else it raises the
-//! number again. Beyond the largest one, whoever may (a second number in Redis says so to every second one that asks) puts it
-//! back to the smallest. It writes the key with a lifetime of 15 s, which a thread prolongs every 5 s if it is still there,
-//! without a look at what came of it. So worker ids are handed out in a circle: an id comes back only after all the others.
+//! A start increments a number in Redis. That is the worker id, unless a key says that it is taken; then it increments
+//! again. Past the largest one, a start may reset the number to the smallest; a second number in Redis allows that to
+//! every second start that asks. It writes the key with a lifetime of 15 s. A thread extends it every 5 s if it still
+//! exists, and ignores the result. So worker ids go in a circle: an id comes back only after all the others.
 //!
 //! Read from: yitter/IdGenerator 942ba6a, `Go/regworkerid/regworkerid/reghelper.go` (`RegisterOne`, `getNextWorkerId`,
 //! `isAvailable`, `setWorkerIdFlag`, `extendLifeTime`, `canReset`), with worker ids from 0 to 63 and the lifetime of
-//! `Go/regworkerid/main.go`. Nobody calls `UnRegister` here: nothing does so by itself. A command that has no answer ends the
-//! start. What Redis confirmed it keeps over a restart, which takes an append-only file.
+//! `Go/regworkerid/main.go`. Nothing calls `UnRegister` by itself, so it is never called here. A command without an
+//! answer ends the start. Redis keeps what it confirmed over a restart, which takes an append-only file.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub struct YitterRedis {
     most_worker: i64,
 }
 
-/// `IdGen:WorkerId:Index`, `…:Value:Edit`, and until when each `…:Value:<id>` is there.
+/// `IdGen:WorkerId:Index`, `…:Value:Edit`, and when each `…:Value:<id>` expires.
 #[derive(Clone, Default, Debug)]
 pub struct Keys {
     index: i64,
@@ -46,11 +46,11 @@ pub enum Command {
     Edit,
     /// `SET` of the index to before the smallest id, and of the edit key to 0.
     Reset,
-    /// Whether the id's key is there.
+    /// Whether the id's key exists.
     Get(i64),
     /// Writes it, for 15 s.
     Set(i64),
-    /// Prolongs it, if it is there.
+    /// Extends it, if it exists.
     Expire(i64),
 }
 
@@ -61,7 +61,7 @@ enum Step {
     Reset,
     Get(i64),
     Set(i64),
-    /// Sleeps before it begins again.
+    /// Sleeps before it starts over.
     Sleeps(MonoMillis),
     Mints,
 }
@@ -92,7 +92,7 @@ impl Model for YitterRedis {
     type Disk = ();
     type Process = Registered;
     type Request = Command;
-    /// The number, or 1 and 0 for yes and no.
+    /// The number, or 1 for yes and 0 for no.
     type Reply = i64;
 
     fn names(&self) -> &[floe_sim::model::NameInfo] {
@@ -183,7 +183,7 @@ impl Model for YitterRedis {
         match process.step {
             Step::Next if value > self.most_worker => process.go(Step::Edit, Command::Edit, machine),
             Step::Next => process.go(Step::Get(value), Command::Get(value), machine),
-            // The first one that asks may not.
+            // The first one that asks may not reset it.
             Step::Edit if value == 1 => process.sleep(LOOP_MS, machine),
             Step::Edit => process.go(Step::Reset, Command::Reset, machine),
             Step::Reset => {
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::peers::hand::Hand;
 
-    /// Until it mints or ends itself.
+    /// Runs it until it mints or ends itself.
     fn registered(hand: &mut Hand<YitterRedis>) -> Registered {
         let mut process = hand.start();
         hand.serve(&mut process, true);

@@ -5,14 +5,14 @@ use super::{AMBER, BarKind, GREEN, MarkKind, RED, TEXT, VIOLET};
 /// A tenth of a pixel.
 pub(super) type Tenths = i64;
 
-/// A place, or a size.
+/// A position, or a size.
 #[derive(Clone, Copy)]
 pub(super) struct Point {
     pub(super) x: Tenths,
     pub(super) y: Tenths,
 }
 
-/// Which end of a text its place is.
+/// Which end of a text lies at its position.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -38,13 +38,13 @@ impl Look {
         Self { colour, size, bold: true }
     }
 
-    /// About how wide a text will be, on the wide side: no font is measured.
+    /// A text's approximate width, rather too wide than too narrow: no font is measured.
     pub(super) fn width(self, words: &str) -> Tenths {
         let letters = i64::try_from(words.chars().count()).unwrap_or(0);
         letters * self.size * if self.bold { 68 } else { 60 } / 10
     }
 
-    /// As much of a text as fits, with a sign where something is missing; nothing where five letters do not fit.
+    /// As much of a text as fits, with a sign if something is cut off; nothing if not even five letters fit.
     pub(super) fn fit(self, words: &str, width: Tenths) -> String {
         if self.width(words) <= width {
             return words.to_owned();
@@ -55,7 +55,7 @@ impl Look {
     }
 }
 
-/// What the legend explains.
+/// The things that the legend explains.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sample {
     Mint,
@@ -143,7 +143,7 @@ impl Ink {
         self.path(&way, colour, 15, " stroke-dasharray=\"4 3\"");
     }
 
-    /// A bold line; a bow above two places of one height.
+    /// A bold line; a bow if both ends have one height.
     pub(super) fn stroke(&mut self, from: Point, to: Point, colour: &str) {
         let (x, y) = ((from.x + to.x) / 2, if from.y == to.y { from.y - 600 } else { (from.y + to.y) / 2 });
         let way = format!("M{} {}Q{} {} {} {}", px(from.x), px(from.y), px(x), px(y), px(to.x), px(to.y));
@@ -187,7 +187,7 @@ impl Ink {
         ));
     }
 
-    /// A text in the middle of a box of its own.
+    /// A text in the middle of its own box.
     pub(super) fn tag(&mut self, at: Point, look: Look, words: &str) {
         let half = look.width(words) / 2 + 40;
         let (x, y) = (px(at.x - half), px(at.y - look.size * 10));
@@ -200,10 +200,10 @@ impl Ink {
         self.text(at, look, Anchor::Middle, words);
     }
 
-    /// What a mark or a span has to say.
+    /// The text of a mark or a span.
     pub(super) fn words(&mut self, at: Point, colour: &'static str, words: &str) {
         let (x, y, words) = (px(at.x + 30), px(at.y + 105), escape(words));
-        // It stays readable where a collision's line runs through it.
+        // It stays readable if a collision's line crosses it.
         self.put(&format!(
             "<text x=\"{x}\" y=\"{y}\" font-size=\"11\" fill=\"{colour}\" stroke=\"#f5f6f8\" stroke-width=\"3\" \
              paint-order=\"stroke\">{words}</text>"
@@ -232,7 +232,7 @@ impl Ink {
             self.area(at, Point { x: size.x.min(30), y: size.y }, colour);
         }
         let look = Look::plain(TEXT, 11);
-        // Part of a number is another number.
+        // A cut number would read as another number.
         let words = match kind {
             BarKind::Segment => look.fit(label, size.x - 80),
             _ if look.width(label) > size.x - 80 => String::new(),
@@ -244,7 +244,7 @@ impl Ink {
         self.put("</g>");
     }
 
-    /// The sign of a mark that is no tick and no flag.
+    /// The sign of a mark that is neither a tick nor a flag.
     pub(super) fn sign(&mut self, at: Point, kind: MarkKind, colour: &str) {
         let corner = |x, y| format!("{} {}", px(at.x + x), px(at.y + y));
         match kind {
@@ -278,7 +278,7 @@ impl Ink {
         }
     }
 
-    /// The legend's example of a thing.
+    /// The legend's sample.
     pub(super) fn sample(&mut self, at: Point, sample: Sample) {
         let middle = Point { x: at.x + 120, y: at.y };
         let frame = (Point { x: at.x, y: at.y - 60 }, Point { x: 240, y: 120 });
@@ -327,7 +327,7 @@ fn px(tenths: Tenths) -> String {
     }
 }
 
-/// Text as XML allows it: its own signs by name, and no control characters.
+/// Text as XML allows it: special characters escaped, no control characters.
 pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,4 +1,4 @@
-//! Where everything goes, before anything is drawn.
+//! Lays everything out before anything is drawn.
 
 use super::ink::{Look, Point, Sample, Tenths};
 use super::{BarKind, Lane, Mark, MarkKind, Picture, RED, SpanKind, Stretch};
@@ -13,12 +13,12 @@ const NOTE_ROW: Tenths = 160;
 const BAR_ROW: Tenths = 200;
 const RAIL_ROW: Tenths = 90;
 const GAP: Tenths = 120;
-/// Mints nearer to each other than this are one tick.
+/// Mints that are closer together than this share one tick.
 const NEAREST: Tenths = 30;
-/// Notes that find no room in so many rows are left out; their signs stay.
+/// Notes that do not fit into this many rows are left out; their signs stay.
 const NOTE_ROWS: usize = 4;
 
-/// From true time to a place on the axis.
+/// Converts true time to a position on the axis.
 pub(super) struct Scale {
     from: i64,
     until: i64,
@@ -37,7 +37,7 @@ impl Scale {
         LEFT + Tenths::try_from(along).unwrap_or(0)
     }
 
-    /// Where a moment is, or the edge that is nearest to it.
+    /// The position of a moment, or the nearest edge.
     pub(super) fn at(&self, at: Micros) -> Tenths {
         self.place(whole(at))
     }
@@ -46,7 +46,7 @@ impl Scale {
         (self.at(from), self.at(until))
     }
 
-    /// Where a moment is, if the picture shows it.
+    /// The position of a moment, if the picture shows it.
     pub(super) fn inside(&self, at: Micros) -> Option<Tenths> {
         self.inside_signed(whole(at))
     }
@@ -55,7 +55,7 @@ impl Scale {
         (self.from..=self.until).contains(&at).then(|| self.place(at))
     }
 
-    /// How far outside of the picture a stretch lies, in microseconds from its nearer edge: before it or after.
+    /// How far outside the picture a stretch lies, in microseconds from its nearer edge, on either side.
     pub(super) fn side(&self, stretch: Stretch) -> Option<i64> {
         if stretch.until_us <= self.from {
             Some(stretch.until_us.saturating_sub(self.from).min(-1))
@@ -66,7 +66,7 @@ impl Scale {
         }
     }
 
-    /// Marks of the axis: at most a dozen, at round times.
+    /// The marks of the axis: at most a dozen, at round times.
     fn ticks(&self) -> Vec<(Tenths, String)> {
         let span = self.until - self.from;
         let mut step = 1_000;
@@ -105,9 +105,9 @@ fn whole(at: Micros) -> i64 {
     i64::try_from(at).unwrap_or(i64::MAX)
 }
 
-/// Where a bar, or a stretch that it covers, goes.
+/// The position of a bar, or of a stretch that it covers.
 pub(super) struct Place {
-    /// Of the lane's bars.
+    /// The index in the lane's bars.
     pub(super) index: usize,
     pub(super) stretch: Stretch,
     left: Tenths,
@@ -120,23 +120,23 @@ impl Place {
     pub(super) fn frame(&self) -> (Point, Point) {
         (
             Point { x: self.left, y: self.top },
-            // A hair's breadth is left to the next one.
+            // A small gap is left before the next one.
             Point { x: (self.right - self.left - 15).max(10), y: self.height },
         )
     }
 }
 
-/// What has words above the track.
+/// Things with text above the track.
 #[derive(Clone, Copy)]
 pub(super) enum Noted<'a> {
     Mark(&'a Mark),
     Span(SpanKind),
 }
 
-/// Where they go.
+/// Their positions.
 pub(super) struct NotePlace<'a> {
     pub(super) of: Noted<'a>,
-    /// Where a mark is.
+    /// The position of the mark.
     pub(super) pole: Tenths,
     pub(super) left: Tenths,
     pub(super) y: Tenths,
@@ -204,7 +204,7 @@ impl<'a> Strip<'a> {
     }
 }
 
-/// Where marks of a kind are, without those that are too near to another.
+/// The positions of one kind of mark, without those that are too close to another.
 fn thinned(lane: &Lane, kind: MarkKind, scale: &Scale, nearest: Tenths) -> Vec<Tenths> {
     let marks = lane.marks.iter().filter(|mark| mark.kind == kind);
     let mut places: Vec<_> = marks.filter_map(|mark| scale.inside(mark.at_us)).collect();
@@ -217,7 +217,7 @@ fn high(rows: usize, row: Tenths) -> Tenths {
     Tenths::try_from(rows).unwrap_or(0) * row
 }
 
-/// Gives each stretch the first row that is free where it begins.
+/// Gives each stretch the first row that is free at its start.
 fn stack(
     mut stretches: Vec<(usize, Stretch)>,
     scale: &Scale,
@@ -245,7 +245,7 @@ fn stack(
     (places, ends.len())
 }
 
-/// The words of a lane's marks and spans, in rows above its track; the lowest row is the first.
+/// The texts of a lane's marks and spans, in rows above its track, the lowest row first.
 fn notes<'a>(lane: &'a Lane, scale: &Scale) -> (Vec<NotePlace<'a>>, usize) {
     let marks = lane.marks.iter().filter_map(|mark| {
         let words = mark.words();
@@ -290,13 +290,13 @@ fn notes<'a>(lane: &'a Lane, scale: &Scale) -> (Vec<NotePlace<'a>>, usize) {
     (places.into_iter().map(lift).collect(), rows)
 }
 
-/// Where two stretches of one subject cover the same time.
+/// A place in which two stretches of one subject cover the same time.
 pub(super) struct Overlap {
     pub(super) left: Tenths,
     pub(super) right: Tenths,
     pub(super) top: Tenths,
     pub(super) bottom: Tenths,
-    /// Top and bottom of both rails.
+    /// The top and bottom of both rails.
     pub(super) rails: [(Tenths, Tenths); 2],
 }
 
@@ -324,7 +324,7 @@ fn overlaps(strips: &[Strip<'_>], scale: &Scale) -> Vec<Overlap> {
     found
 }
 
-/// A sample and its words.
+/// A sample and its text.
 pub(super) struct LegendItem {
     pub(super) x: Tenths,
     pub(super) y: Tenths,
@@ -378,7 +378,7 @@ fn wrap(words: &str) -> Vec<String> {
     lines
 }
 
-/// What occurs in the picture, each once.
+/// The things in the picture, each once.
 fn samples(picture: &Picture, overlap: bool) -> Vec<Sample> {
     let mut samples = Vec::new();
     for lane in picture.lanes.iter().chain(&picture.store) {

@@ -19,7 +19,7 @@ fn bar(kind: BarKind, held: (u64, u64), subject: u64, label: &str, covers: &[(i6
     Bar { from_us: held.0, until_us: held.1, kind, label: label.into(), subject, covers }
 }
 
-/// A worker id that is handed on to a node whose clock is behind.
+/// A worker id passes to a node with a clock that is behind.
 fn two_owners() -> Picture {
     let mut first = Lane {
         label: "node 0".into(),
@@ -68,7 +68,7 @@ fn two_owners() -> Picture {
     }
 }
 
-/// Windows, renewed in time, through a crash and a clock that is wrong.
+/// Windows that are renewed in time, through a crash and a wrong clock.
 fn windows() -> Picture {
     let window = |slot: u64, from: u64, until: u64, start: i64| {
         let end = start + 6_000_000;
@@ -117,7 +117,7 @@ fn windows() -> Picture {
     }
 }
 
-/// One node whose clock goes back past what it has minted.
+/// A node with a clock that goes back past its last mint.
 fn rollback() -> Picture {
     let mut lane = Lane {
         label: "node 0".into(),
@@ -146,7 +146,7 @@ fn rollback() -> Picture {
     }
 }
 
-/// Every start tag has its end, and text holds no bare sign.
+/// Every start tag has its end, and no text has an unescaped special character.
 fn well_formed(svg: &str) {
     let mut open = Vec::new();
     let mut rest = svg;

@@ -1,26 +1,26 @@
-//! The story in one sentence: what happened between the two hand-overs, and how long after one another.
+//! Tells the story in one sentence: what happened between the two hand-overs, and how far apart they were.
 
 use super::scene::Scene;
 use floe_sim::history::{Event, Happened, Length, STOPPED, Wrong};
 use floe_sim::model::{Micros, Note};
 
-/// More clauses than this are no short story.
+/// A short story has at most this many clauses.
 const MOST_CLAUSES: usize = 12;
-/// So many of them come before the first hand-over.
+/// At most this many of them come before the first hand-over.
 const MOST_BEFORE: usize = 5;
 
-/// Who does it (`None` for the store), when, and what, as a clause without its subject or a whole one.
+/// A clause, with or without its subject; its node (`None` for the store), and its time.
 struct Clause {
     at: Micros,
     who: Option<usize>,
     words: String,
     whole: bool,
-    /// Whether a life begins.
+    /// Whether a new life begins with it.
     begins: bool,
     weight: Weight,
 }
 
-/// What weighs least is left out first.
+/// The lightest clauses are left out first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
     Says,
@@ -29,7 +29,7 @@ enum Weight {
     Mints,
 }
 
-/// `None` where no ID was handed out twice.
+/// `None` if no ID was handed out twice.
 pub(super) fn tell(scene: &Scene<'_>, store: &str) -> Option<String> {
     let [first, second] = scene.pair().filter(|_| scene.violation.wrong == Wrong::Twice)?;
     let mut clauses: Vec<Clause> = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn tell(scene: &Scene<'_>, store: &str) -> Option<String> {
             continue;
         };
         if let Happened::Note(Note::Says(_)) = event.what {
-            // Of what a life says again and again, the last time counts.
+            // If a life repeats something, only the last time counts.
             let born = clauses.iter().rposition(|it| it.who == event.node && it.begins).unwrap_or(0);
             let kind = kind(&words);
             let mut place = 0..;
@@ -67,7 +67,7 @@ pub(super) fn tell(scene: &Scene<'_>, store: &str) -> Option<String> {
     let place = clauses.iter().position(|it| it.at > first.at).unwrap_or(clauses.len());
     clauses.insert(place, hands(first.at, first.life.node, "hands out an ID"));
     clauses.push(hands(second.at, second.life.node, "hands out the same ID"));
-    // What came before the first hand-over is told as far as there is room, and of the rest the middle is left out.
+    // The events before the first hand-over are told as far as there is room; the middle of the rest is left out.
     let before = MOST_BEFORE.min(MOST_CLAUSES.saturating_sub(clauses.len() - place));
     clauses.drain(..place.saturating_sub(before));
     while clauses.len() > MOST_CLAUSES {
@@ -113,7 +113,7 @@ fn sentence(clauses: &[Clause], store: &str) -> String {
     }
 }
 
-/// What an event is in the story, and whether it names its own subject.
+/// An event's clause, and whether it names its own subject.
 fn clause(event: &Event, store: &str) -> Option<(String, bool)> {
     let part = |words: String| Some((words, false));
     let whole = |words: String| Some((words, true));
@@ -147,7 +147,7 @@ fn clause(event: &Event, store: &str) -> Option<(String, bool)> {
     }
 }
 
-/// What a note is about, without its numbers.
+/// The subject of a note, without its numbers.
 fn kind(words: &str) -> &str {
     words.split(|letter: char| letter.is_ascii_digit() || letter == ';').next().unwrap_or(words)
 }

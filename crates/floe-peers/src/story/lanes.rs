@@ -1,4 +1,4 @@
-//! The story as a picture.
+//! Draws the story as a picture.
 
 use super::scene::Scene;
 use super::track::{Held, Track, Tracks};
@@ -11,14 +11,14 @@ use floe_sim::scenario::{Scenario, What};
 
 /// More lanes than this are not drawn.
 const MOST_LANES: usize = 12;
-/// More bars than this in a lane are drawn as few: ranges that follow on each other as one.
+/// If a lane has more bars than this, ranges that follow each other are drawn as one.
 const MOST_BARS: usize = 40;
-/// Of mints there is one in so small a part of the picture, at most.
+/// At most one mint is drawn in this fraction of the picture.
 const MOST_MINTS: u64 = 1_000;
-/// A clock that is off by less is not worth a word in a picture.
+/// A clock that is off by less than this is not mentioned.
 const NOTABLE_MS: u64 = 50;
 
-/// The picture of a violation: the nodes that take part, and the time in which it came about.
+/// The picture of a violation: the nodes that take part, and the time in which it happened.
 pub(super) fn collision(scene: &Scene<'_>, entrant: &Entrant) -> Picture {
     let history = scene.history;
     let (from_us, until_us) = frame(scene);
@@ -68,7 +68,7 @@ pub(super) fn run(history: &History, entrant: &Entrant, scenario: &Scenario) -> 
     let until_us = history.violations.first().map_or(scenario.until, |violation| violation.at);
     let tracks = Tracks::new(history, scenario.begin_ms, until_us);
     let mut pen = Pen { history, from_us: 0, until_us, ranges: Vec::new() };
-    // Where worker ids are at stake, numbers are not shown beside them.
+    // If the history is about worker ids, the picture leaves numbers out.
     let timed = tracks.nodes.iter().flat_map(|track| &track.holds).any(|held| held.time);
     let lanes = tracks.nodes.iter().enumerate().filter(|(_, track)| !track.lives.is_empty()).take(MOST_LANES);
     let lanes = lanes.map(|(node, track)| {
@@ -85,11 +85,11 @@ pub(super) fn run(history: &History, entrant: &Entrant, scenario: &Scenario) -> 
     }
 }
 
-/// From shortly before the first thing that matters to shortly after the last.
+/// From shortly before the first relevant event to shortly after the last.
 fn frame(scene: &Scene<'_>) -> (Micros, Micros) {
     let end = scene.violation.at;
     let faults = scene.history.events.iter().filter(|event| scene.tells(event)).filter(|event| {
-        // A first start is nothing that matters, nor is what one of the two says about its own worker id.
+        // A first start is not relevant, nor is what one of the two says about its own worker id.
         let first = |node: usize| {
             scene.tracks.nodes.get(node).is_some_and(|track| track.lives.first() == Some(&event.at))
         };
@@ -107,7 +107,7 @@ fn frame(scene: &Scene<'_>) -> (Micros, Micros) {
     let windows = (0..2).filter_map(|which| scene.source(which)).filter(|held| held.time && !held.is_claim());
     let moments = faults.map(|event| event.at).chain(mints).chain(windows.map(|held| held.from));
     let begin = moments.min().unwrap_or(0).min(end);
-    // A picture of a broken rule shows the second before it.
+    // The picture of a broken rule shows the second before it.
     let begin = if scene.pair().is_none() { begin.min(end.saturating_sub(1_000_000)) } else { begin };
     let margin = ((end - begin) / 12).max(50_000);
     (begin.saturating_sub(margin), end + margin)
@@ -174,7 +174,7 @@ struct Pen<'a> {
     history: &'a History,
     from_us: Micros,
     until_us: Micros,
-    /// The ranges of numbers so far, and the colour of each: those that share numbers share a colour.
+    /// The ranges of numbers so far, each with its colour. Ranges that share numbers share a colour.
     ranges: Vec<(String, u64, u64, u64)>,
 }
 
@@ -205,7 +205,7 @@ impl Pen<'_> {
         let subject = held.worker().unwrap_or_else(|| self.colour(held));
         let (from_us, until_us, mut covers) = (held.from, held.until, held.covers.clone());
         if covers.len() > 1 {
-            // What a clock showed for a moment between two steps cannot be seen, and is in the way.
+            // A clock's time between two close steps is too short to be visible, and would only be in the way.
             let least = i64::try_from((self.until_us - self.from_us) / 200).unwrap_or(i64::MAX);
             covers.retain(|piece| piece.until_us.saturating_sub(piece.from_us) >= least);
         }
@@ -249,7 +249,7 @@ impl Pen<'_> {
                 Happened::Restored => (MarkKind::Fault, "restored from the snapshot".to_owned()),
                 Happened::Fault(words) => (MarkKind::Fault, words.clone()),
                 Happened::Note(Note::Says(words)) => {
-                    // What it says as it starts is why it starts as it does.
+                    // A note at the start of a node is the reason for how it starts.
                     if let Some(mark) = marks.last_mut()
                         && mark.kind == MarkKind::Start
                         && mark.at_us == event.at
@@ -275,7 +275,7 @@ impl Pen<'_> {
     }
 }
 
-/// As much of a label as a picture has room for.
+/// As much of a label as the picture has room for.
 fn short(label: &str) -> String {
     const MOST: usize = 56;
     if label.chars().count() <= MOST {
@@ -285,7 +285,7 @@ fn short(label: &str) -> String {
     }
 }
 
-/// Windows that follow on each other as one, where there are too many.
+/// If there are too many windows, draws those that follow each other as one.
 fn joined(bars: Vec<Bar>) -> Vec<Bar> {
     if bars.len() <= MOST_BARS {
         return bars;

@@ -1,4 +1,4 @@
-//! Which nodes, names and ranges a violation is about.
+//! Finds the nodes, names and ranges of a violation.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use floe_sim::history::{Event, Happened, History, Mint, Violation};
 use floe_sim::model::{Micros, Note, Parts};
 use floe_sim::scenario::Scenario;
 
-/// Of a broken rule's node so many ranges are told.
+/// For a broken rule, this many ranges of the node are told.
 const MOST_RANGES: usize = 3;
 
-/// A violation and what it is about.
+/// A violation and its subject.
 pub(super) struct Scene<'a> {
     pub(super) history: &'a History,
     pub(super) violation: &'a Violation,
     pub(super) scenario: &'a Scenario,
     pub(super) tracks: Tracks,
-    /// The nodes that take part, and since when what they do matters.
+    /// The nodes that take part, and since when their actions matter.
     pub(super) cast: BTreeMap<usize, Micros>,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Scene<'a> {
         scene
     }
 
-    /// What a node does matters from the beginning of the life that it has then.
+    /// A node's actions matter from the start of its current life.
     fn join(&mut self, node: usize, at: Micros) {
         let Some(track) = self.tracks.nodes.get(node) else { return };
         let (began, original) = (track.life_at(at), track.clone_of);
@@ -60,7 +60,7 @@ impl<'a> Scene<'a> {
         Some([self.history.mints.get(first)?, self.history.mints.get(second)?])
     }
 
-    /// What the two say about themselves.
+    /// The parts of the two IDs.
     pub(super) fn parts(&self) -> Option<[Parts; 2]> {
         let (first, second) = self.violation.mints?;
         let parts = |place: usize| self.history.parts.get(place).copied().flatten();
@@ -72,7 +72,7 @@ impl<'a> Scene<'a> {
         self.violation.mints.is_some_and(|(first, second)| first == place || second == place)
     }
 
-    /// Whether a name is one that the violation is about.
+    /// Whether the violation is about this name.
     pub(super) fn is_about(&self, name: usize) -> bool {
         if let Some(pair) = self.pair() {
             return pair.iter().any(|mint| mint.name == name);
@@ -82,7 +82,7 @@ impl<'a> Scene<'a> {
         !names.iter().any(|info| said(info.label)) || names.get(name).is_some_and(|info| said(info.label))
     }
 
-    /// Whether a range is one that such an ID comes from.
+    /// Whether such an ID can come from this range.
     pub(super) fn concerns(&self, held: &Held) -> bool {
         let Some(pair) = self.pair() else {
             let words = &self.violation.words;
@@ -112,7 +112,7 @@ impl<'a> Scene<'a> {
         held.clone().rev().find(contains).or_else(|| held.clone().next_back())
     }
 
-    /// The ranges that are told of, and whose they are: those of the two mints, or what the node had last.
+    /// The ranges to tell, with their nodes: those of the two mints, or the node's last ones.
     pub(super) fn told(&self) -> Vec<(usize, &Held)> {
         if let Some(pair) = self.pair() {
             let source = |which: usize| Some((pair.get(which)?.life.node, self.source(which)?));
@@ -125,7 +125,7 @@ impl<'a> Scene<'a> {
         holds.rev().take(MOST_RANGES).map(|held| (node, held)).collect()
     }
 
-    /// Whether a node that may have no part in it says something about the worker id.
+    /// Whether a node says something about the worker id, even if it takes no part.
     pub(super) fn speaks_of_it(&self, event: &Event) -> bool {
         let (Happened::Note(Note::Says(words)), Some([parts, _])) = (&event.what, self.parts()) else {
             return false;
@@ -135,7 +135,7 @@ impl<'a> Scene<'a> {
         words.windows(2).any(|pair| pair[0] == "id" && digits(pair[1]) == Ok(parts.worker))
     }
 
-    /// Whether an event belongs to the story; ranges and mints are looked at apart.
+    /// Whether an event belongs to the story. Ranges and mints are decided elsewhere.
     pub(super) fn tells(&self, event: &Event) -> bool {
         match event.node {
             None => true,
@@ -146,7 +146,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Whether words have a name in them, whole.
+/// Whether a text contains a name as a whole word.
 fn mentions(words: &str, name: &str) -> bool {
     words.match_indices(name).any(|(at, _)| {
         let (before, after) = (words[..at].chars().next_back(), words[at + name.len()..].chars().next());

@@ -1,18 +1,18 @@
-//! The smallest scenario that still goes wrong in the same way.
+//! Finds the smallest scenario that still goes wrong in the same way.
 
 use floe_sim::history::{History, Wrong};
 use floe_sim::run::{Entrant, Mode};
 use floe_sim::scenario::{Fault, Moment, Scenario, What};
 
-/// So many runs at most: a history takes a millisecond or two.
+/// At most this many runs: a history takes a millisecond or two.
 const MOST_RUNS: u32 = 400;
-/// The history goes on for so long after it went wrong, in microseconds.
+/// How long the history continues after the violation, in microseconds.
 const AFTER: u64 = 1_000;
 
-/// Makes a scenario as small as it can while its first violation is of the same kind; leaves one that has none alone.
+/// Makes a scenario as small as possible while its first violation stays of the same kind. Leaves a scenario without one alone.
 ///
-/// Faults go first, in halves and then one by one, then nodes, then what is wrong with clocks, until nothing can go any
-/// more; then what is left is made smaller. The same scenario always shrinks to the same one.
+/// First it removes faults, in halves and then one by one, then nodes, then clock errors, until nothing more can be
+/// removed. Then it makes the rest smaller. The same scenario always shrinks to the same one.
 pub fn shrink(entrant: &Entrant, scenario: &Scenario) -> Scenario {
     let mut history = History::default();
     let only = entrant.worst(scenario, &mut history);
@@ -21,7 +21,7 @@ pub fn shrink(entrant: &Entrant, scenario: &Scenario) -> Scenario {
     let (wrong, at) = (violation.wrong, violation.at);
     let mut search = Search { entrant, wrong, only, best: scenario.clone(), history, left: MOST_RUNS };
     search.cut(at);
-    // That everything is set right at once is no fault, and may do harm all the same: clocks step.
+    // The healing at the end is no fault, but it may do harm all the same: clocks step.
     search.attempt(|scenario| scenario.heal = scenario.heal.max(scenario.until));
     loop {
         let before = search.best.clone();
@@ -33,7 +33,7 @@ pub fn shrink(entrant: &Entrant, scenario: &Scenario) -> Scenario {
             break;
         }
     }
-    // What never came to pass.
+    // Remove what never happened.
     search.best.heal = search.best.heal.min(search.best.until);
     search.best
 }
@@ -48,7 +48,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Takes a change if it goes wrong in the same way with it.
+    /// Keeps a change if the scenario still goes wrong in the same way.
     fn attempt(&mut self, change: impl FnOnce(&mut Scenario)) -> bool {
         let mut candidate = self.best.clone();
         change(&mut candidate);
@@ -65,7 +65,7 @@ impl Search<'_> {
         true
     }
 
-    /// Nothing after the violation has anything to do with it. One that is seen only at the end stays where it is.
+    /// Cuts off everything after the violation. A violation that shows only at the end stays where it is.
     fn cut(&mut self, at: u64) {
         if at < self.best.until {
             self.best.until = self.best.until.min(at + AFTER);
@@ -130,7 +130,7 @@ fn settle(fault: &mut Fault) {
     }
 }
 
-/// Half as much of a fault.
+/// A fault of half the size.
 fn halve(fault: &mut Fault) {
     match &mut fault.what {
         What::Step { by_ms, .. } if by_ms.abs() > 1 => *by_ms /= 2,

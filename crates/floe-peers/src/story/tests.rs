@@ -19,13 +19,13 @@ fn first_wrong(entrant: &Entrant, scenario: &Scenario) -> Option<Wrong> {
     history.violations.first().map(|violation| violation.wrong)
 }
 
-/// The first scenario of some that goes wrong like this.
+/// The first scenario that goes wrong in this way.
 fn wrong(entrant: &Entrant, wrong: Wrong, classes: &[Class], seconds: u64) -> Scenario {
     let mut scenarios = (0..400).map(|seed| Scenario::new(seed, 5, seconds, classes, true));
     scenarios.find(|scenario| first_wrong(entrant, scenario) == Some(wrong)).unwrap()
 }
 
-/// A scenario that repeats an ID, of each kind of algorithm.
+/// For each kind of algorithm, a scenario that repeats an ID.
 fn repeats() -> Vec<(&'static Entrant, Scenario)> {
     let cases: [(_, &[Class]); 5] = [
         ("twitter", ROLLBACK_AND_CRASH),
@@ -187,13 +187,13 @@ fn snowflakes_are_read_as_they_were_made() {
             let Some(parts) = parts else { continue };
             read.insert(entrant.name);
             let most = match entrant.name {
-                // Its time begins at the clock's, and from then on counts IDs.
+                // Its time begins at the clock's time, and then counts IDs.
                 "seata" | "seata-configured" => 40_000,
-                // A ring that is filled ahead, and one whose seconds the demand has not used up.
+                // A ring that is filled ahead, or whose seconds the demand has not used up.
                 "baidu" => 40_000,
                 // Its ticks are seconds.
                 "baidu-default" => 1_100,
-                // A batch is handed out when the last of it is due, and may have waited for a window.
+                // A batch is handed out when its last ID is due, and may have waited for a window.
                 "floe" => 1_000,
                 _ => 100,
             };

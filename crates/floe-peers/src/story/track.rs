@@ -1,4 +1,4 @@
-//! What each node held and when it lived, read off the events of a history.
+//! Reads from a history's events what each node held, and when it lived.
 
 use crate::picture::{Span, SpanKind, Stretch};
 use floe_sim::history::{Happened, History};
@@ -7,9 +7,9 @@ use floe_sim::model::{Micros, Note};
 /// A range that a life held.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
-    /// Since when, in true time.
+    /// The start, in true time.
     pub(super) from: Micros,
-    /// Until when.
+    /// The end.
     pub(super) until: Micros,
     /// `slot 3`, `orders`.
     pub(super) what: String,
@@ -17,27 +17,27 @@ pub(super) struct Held {
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) time: bool,
-    /// Where a range of time lies on the axis of true time.
+    /// A range of time's places on the axis of true time.
     pub(super) covers: Vec<Stretch>,
-    /// When the node's clock is past its end.
+    /// When the node's clock passes its end.
     expires: Micros,
     open: bool,
 }
 
 impl Held {
-    /// Whether the algorithm knows of no end: a worker id.
+    /// Whether the algorithm knows no end: a worker id.
     pub(super) fn is_claim(&self) -> bool {
         self.time && self.end == u64::MAX
     }
 
-    /// Which worker id or slot it is of.
+    /// Its worker id or slot.
     pub(super) fn worker(&self) -> Option<u64> {
         let number = || self.what.rsplit(' ').next()?.parse().ok();
         if self.time { number() } else { None }
     }
 }
 
-/// How far a clock is off from a moment on, and was before.
+/// How far a clock is off from a moment on, and how far it was before.
 #[derive(Clone, Copy, Debug)]
 struct Error {
     at: Micros,
@@ -49,7 +49,7 @@ struct Error {
 /// One node.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Track {
-    /// Whose copy it is.
+    /// The node that it is a copy of.
     pub(super) clone_of: Option<usize>,
     /// When each of its lives began.
     pub(super) lives: Vec<Micros>,
@@ -60,18 +60,18 @@ pub(super) struct Track {
 }
 
 impl Track {
-    /// When the life began that was going on at a moment.
+    /// The start of the life that ran at a moment.
     pub(super) fn life_at(&self, at: Micros) -> Micros {
         self.lives.iter().rev().find(|&&began| began <= at).copied().unwrap_or(0)
     }
 
-    /// How far its wall clock is off, as far as anything tells.
+    /// How far its wall clock is off, as far as the history shows.
     pub(super) fn error_ms(&self, at: Micros) -> i64 {
         self.errors.iter().rev().find(|error| error.at <= at).map_or(0, |error| error.after_ms)
     }
 
-    /// When a window is over by the clock that it is counted by, which does not go back within a life: on the wall clock
-    /// until that goes back, and from then on when its length has passed since it began.
+    /// When a window ends by the clock that counts it, which does not go back within a life: the wall clock, until that
+    /// goes back; from then on, when its length has passed since its start.
     fn expiry(&self, at: Micros, window: Stretch) -> Micros {
         let began = self.life_at(at);
         let went_back = |error: &Error| error.at >= began && error.after_ms < error.before_ms;
@@ -90,7 +90,7 @@ impl Track {
     }
 
     fn hold(&mut self, held: Held) {
-        // A worker id replaces the one before; of numbers there are those in hand and the next ones.
+        // A worker id replaces the earlier one. Of numbers, there are the current ones and the next ones.
         let replaced = self.open().filter(|&index| {
             let other = &self.holds[index];
             held.is_claim() && other.is_claim() || !held.time && other.what == held.what
@@ -108,7 +108,7 @@ impl Track {
         let covers = if self.holds[index].is_claim() { Some(self.shown(from, at)) } else { None };
         let held = &mut self.holds[index];
         held.open = false;
-        // A window may be over before.
+        // A window may end before.
         held.until = held.expires.min(at).max(from);
         held.covers.extend(covers.into_iter().flatten());
     }
@@ -118,7 +118,7 @@ impl Track {
         open.into_iter().for_each(|index| self.close(index, at));
     }
 
-    /// What its wall clock showed over a time, on the axis of true time: a piece from each step to the next.
+    /// The times that its wall clock showed, on the axis of true time: one piece from each step to the next.
     fn shown(&self, from: Micros, until: Micros) -> Vec<Stretch> {
         let place = |at: Micros, error_ms: i64| whole(at).saturating_add(error_ms.saturating_mul(1_000));
         let steps = self.errors.iter().filter(|error| error.stepped && error.at > from && error.at < until);
@@ -157,7 +157,7 @@ pub(super) struct Tracks {
 }
 
 impl Tracks {
-    /// Of a history that began at `begin_ms` and is over at `end`.
+    /// The tracks of a history that began at `begin_ms` and ended at `end`.
     pub(super) fn new(history: &History, begin_ms: i64, end: Micros) -> Self {
         let count = history.events.iter().filter_map(|event| event.node).max().map_or(0, |most| most + 1);
         let mut nodes = vec![Track::default(); count];
@@ -168,7 +168,7 @@ impl Tracks {
                 match event.what {
                     Happened::Down(true) => store.begin(SpanKind::Down, at),
                     Happened::Down(false) => store.end(SpanKind::Down, at),
-                    // It leaves no way to the store cut.
+                    // No connection to the store stays cut.
                     Happened::Healed => {
                         nodes.iter_mut().for_each(|track| track.end_all(SpanKind::Partitioned, at));
                     }

@@ -1,14 +1,14 @@
-//! The story in words.
+//! Tells the story in words.
 
 use super::scene::Scene;
 use super::track::Held;
 use floe_sim::history::{Happened, Mint, Off, Wrong};
 use floe_sim::model::{Micros, Note};
 
-/// More lines than this nobody reads: the least are left out.
+/// Nobody reads more lines than this; the lightest are left out.
 const MOST_LINES: usize = 20;
 
-/// One line. What weighs least is left out first.
+/// One line. The lightest lines are left out first.
 struct Line {
     at: Micros,
     who: String,
@@ -25,10 +25,10 @@ enum Weight {
     Collision,
 }
 
-/// What a node did between two other events of its own.
+/// A node's actions between two other events of its own.
 #[derive(Default)]
 struct Between {
-    /// From when until when, how many, and under which name if it is one.
+    /// The first time, the last time, how many, and the name if there is only one.
     minted: Option<(Micros, Micros, usize, Option<&'static str>)>,
     refused: Option<(Micros, usize, String)>,
 }
@@ -40,7 +40,7 @@ pub(super) fn tell(scene: &Scene<'_>) -> String {
         if lines.iter().any(|line| line.at == held.from && line.who == who && line.words == words) {
             continue;
         }
-        // Mints of the moment when their range came, came after it.
+        // Mints at the moment at which their range arrived came after it.
         let after = |line: &Line| {
             let mints = matches!(line.weight, Weight::Collision | Weight::Mints | Weight::Refusals);
             line.at > held.from || line.at == held.from && mints
@@ -74,7 +74,7 @@ pub(super) fn tell(scene: &Scene<'_>) -> String {
     words
 }
 
-/// Where it went wrong, in one sentence.
+/// One sentence that says where it went wrong.
 pub(super) fn verdict(scene: &Scene<'_>) -> String {
     let violation = scene.violation;
     let Some([first, second]) = scene.pair() else {
@@ -99,7 +99,7 @@ pub(super) fn verdict(scene: &Scene<'_>) -> String {
     }
 }
 
-/// What was wrong before anything happened.
+/// The settings that were wrong from the start.
 fn setups(scene: &Scene<'_>) -> String {
     let mut words = String::new();
     let setup = |node: usize| scene.scenario.setups.get(node);
@@ -168,7 +168,7 @@ fn events(scene: &Scene<'_>) -> Vec<Line> {
             }
             Happened::Note(Note::Holds { .. }) => continue,
             Happened::Note(Note::Says(words)) => {
-                // Of what it says again and again, the last time counts.
+                // If it repeats something, only the last time counts.
                 let kind = kind(words);
                 lines.retain(|line| {
                     line.weight != Weight::Says || line.who != who || self::kind(&line.words) != kind
@@ -212,7 +212,7 @@ impl Between {
     }
 }
 
-/// What a note is about, without its numbers.
+/// The subject of a note, without its numbers.
 fn kind(words: &str) -> &str {
     words.split(|letter: char| letter.is_ascii_digit() || letter == ';').next().unwrap_or(words)
 }
@@ -230,7 +230,7 @@ fn holds(held: &Held, scene: &Scene<'_>) -> String {
         let inside =
             |mint: &Mint| u64::try_from(mint.id).is_ok_and(|id| (held.start..held.end).contains(&id));
         if scene.pair().is_some_and(|pair| !pair.into_iter().any(inside)) {
-            // What is reserved are not the IDs themselves where a segment has an increment, or a number a day.
+            // If a segment has an increment, or a number its day, the positions are not the IDs themselves.
             return format!("has positions {}..{} of {what}", held.start, held.end);
         }
         return format!("has {what} {}..{}", held.start, held.end);
@@ -245,7 +245,7 @@ fn holds(held: &Held, scene: &Scene<'_>) -> String {
     format!("has {what} from {from} to {until}: {} s to {} s here", here(held.start), here(held.end))
 }
 
-/// What the two IDs say about themselves.
+/// The parts that the two IDs share.
 fn common(scene: &Scene<'_>) -> Option<String> {
     let ([first, second], [mint, _]) = (scene.parts()?, scene.pair()?);
     let begin_ms = scene.scenario.begin_ms;
@@ -263,7 +263,7 @@ fn common(scene: &Scene<'_>) -> Option<String> {
     ))
 }
 
-/// When two mints were, as exactly as it takes to tell them apart.
+/// The times of two mints, as exactly as needed to distinguish them.
 fn apart(first: &Mint, second: &Mint) -> (String, String) {
     let (one, other) = (seconds(first.at), seconds(second.at));
     if one != other || first.at == second.at {

@@ -1,4 +1,4 @@
-//! The same history for the same seed, of each published algorithm.
+//! Each published algorithm has the same history for the same seed.
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,8 @@ use floe_sim::scenario::Class;
 /// A line for each model: its name, and the digest of its histories.
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/digests.txt");
 
-/// The digests are the same on every machine and in every build profile. A change of one model changes its line alone, and a
-/// change of the world may change all of them. `TRYCMD=overwrite` writes the file anew, to be read before it is committed.
+/// The digests are the same on every machine and in every build profile. A change of one model changes only its line; a
+/// change of the world may change all. `TRYCMD=overwrite` writes the file again; read it before you commit it.
 #[test]
 fn the_same_seed_is_the_same_history_on_every_machine() {
     let mut found = String::new();

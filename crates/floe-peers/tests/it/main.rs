@@ -1,5 +1,5 @@
-//! What published algorithms do in the simulator: that their histories repeat, that each fails and holds where it is known to, and that the pages
-//! about them say what comes of it.
+//! Published algorithms in the simulator: their histories repeat, each fails and holds where it is known to, and the
+//! pages about them state these results.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod histories;

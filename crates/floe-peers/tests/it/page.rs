@@ -1,4 +1,4 @@
-//! `docs/peers.md` and the table in `docs/guarantees.md` say what their commands say.
+//! `docs/peers.md` and the table in `docs/guarantees.md` show what their commands print.
 
 use floe_peers::table::{COLUMNS, Mix, SECONDS, SEEDS, grouped, histories, per_million, percent};
 use floe_peers::{ENTRANTS, named};
@@ -9,10 +9,10 @@ use floe_sim::scenario::{Class, Scenario};
 const PEERS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/peers.md"));
 const GUARANTEES: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guarantees.md"));
 
-/// What the section of a row gives.
+/// The content of a row's section.
 struct Section<'a> {
     row: &'a str,
-    /// With each run of white space as one space.
+    /// Its text, each run of white space as one space.
     words: String,
     /// The column of its `--explain` command.
     column: &'a str,
@@ -47,7 +47,7 @@ fn section(text: &'static str) -> Section<'static> {
     section
 }
 
-/// The classes of a `--faults`.
+/// The classes in a `--faults` option.
 fn classes(faults: &str) -> Vec<Class> {
     match faults {
         "none" => Vec::new(),
@@ -55,7 +55,7 @@ fn classes(faults: &str) -> Vec<Class> {
     }
 }
 
-/// "238 of 1,845,618 IDs, in 40 of 100 histories", as a section says it, and "128/M in 40%", as the table does.
+/// "238 of 1,845,618 IDs, in 40 of 100 histories", as in a section, and "128/M in 40%", as in the table.
 fn figures(outcome: &Outcome) -> (String, String) {
     let (twice, minted) = (outcome.counts.twice, outcome.counts.minted);
     let ids = grouped(minted);
@@ -87,7 +87,7 @@ fn each_row_has_one_section_in_the_order_of_the_table() {
     assert_eq!(rows, expected);
 }
 
-/// A history ends at the ID that was handed out before.
+/// The history ends at the repeated ID.
 #[test]
 fn the_history_that_a_section_traces_hands_an_id_out_twice() {
     for Section { row, column, trace, .. } in sections() {
@@ -108,7 +108,7 @@ fn the_history_that_a_section_traces_hands_an_id_out_twice() {
     }
 }
 
-/// The rows of the table's first part: each model's name, and its cells.
+/// The rows of the table's first part: each model's name and cells.
 fn table() -> Vec<(&'static str, Vec<&'static str>)> {
     let (_, part) = GUARANTEES.split_once("### IDs that were handed out twice\n").unwrap();
     let rows = part.trim_start().lines().skip(2).take_while(|line| line.starts_with('|'));
@@ -132,7 +132,7 @@ fn the_table_has_every_row_and_every_column() {
     }
 }
 
-/// What a section counts, counted again: the 100 histories of the cell that it names, and the cell itself.
+/// Counts a section's figures again: the 100 histories of the cell that it names, and the cell itself.
 #[test]
 fn the_figures_of_a_section_are_those_of_its_cell() {
     let table = table();

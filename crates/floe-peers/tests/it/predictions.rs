@@ -1,4 +1,4 @@
-//! Published algorithms: what each is expected to do where it is known to fail, and where it holds.
+//! Published algorithms: each must fail where it is known to fail, and hold where it is known to hold.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ fn run_for(seconds: u64, model: &str, classes: &[Class], count: u64) -> Outcome 
     seeds(entrant, &plan, 2, &|_| {})
 }
 
-/// A model that repeats IDs when nothing goes wrong is a model of nothing, save of a default worker id that every node has.
+/// A model that repeats IDs without faults is wrong, except with a default worker id that every node shares.
 #[test]
 fn all_but_those_with_one_worker_id_hold_in_calm() {
     for entrant in ENTRANTS {
@@ -28,7 +28,7 @@ fn all_but_those_with_one_worker_id_hold_in_calm() {
     }
 }
 
-/// From the end of each life to the next one's start, in microseconds, the shortest.
+/// The shortest time from the end of a life to the next start, in microseconds.
 fn shortest_downtime(model: &str) -> u64 {
     let mut shortest = u64::MAX;
     for seed in 0..20 {
@@ -76,7 +76,7 @@ fn no_jvm_is_back_within_a_second_and_no_other_peer_within_fifty_milliseconds() 
     assert!(shortest_downtime("floe") < 50_000, "floe's own are the harder ones");
 }
 
-/// A registry that is asked at a start alone shows only there what it has forgotten: uid-generator 2fcbc13,
+/// A registry that is asked only at a start shows only there what it has lost: uid-generator 2fcbc13,
 /// DisposableWorkerIdAssigner.java (assignWorkerId), and NotFound9/Leaf 896882e, RecyclableZookeeperHolder.java (init).
 #[test]
 fn a_store_that_forgets_hands_a_worker_id_to_one_more_that_starts() {
@@ -88,18 +88,18 @@ fn a_store_that_forgets_hands_a_worker_id_to_one_more_that_starts() {
     }
 }
 
-/// Who stood still for an hour goes on with a worker id that one who started meanwhile has been given: NotFound9/Leaf 896882e,
-/// RecyclableZookeeperHolder.java (checkWorkIdUploadStatus).
+/// A node that stood still for an hour continues with a worker id that another node got meanwhile: NotFound9/Leaf
+/// 896882e, RecyclableZookeeperHolder.java (checkWorkIdUploadStatus).
 #[test]
 fn a_pause_of_an_hour_and_a_start_give_one_worker_id_to_two() {
     assert!(run_for(7_200, "notfound9", &[Class::Pause, Class::Restart], 50).counts.twice > 0);
     assert_eq!(run_for(7_200, "notfound9", &[Class::Pause], 2).counts.twice, 0);
 }
 
-/// Where worker ids are fewer than nodes, whatever hands them out refuses, or hands on what is free. Each model's own file
-/// names the function: Leaf's constructor of SnowflakeIDGenImpl, ShardingSphere's ClusterWorkerIdGenerator.generate, CosId's
-/// AbstractMachineIdDistributor.distribute, Baidu's CachedUidGenerator.afterPropertiesSet, Yitter's getNextWorkerId, raus'
-/// subscribe.
+/// If there are fewer worker ids than nodes, each registry refuses, or hands on a free one. Each model's own file names
+/// the function: Leaf's constructor of SnowflakeIDGenImpl, ShardingSphere's ClusterWorkerIdGenerator.generate, CosId's
+/// AbstractMachineIdDistributor.distribute, Baidu's CachedUidGenerator.afterPropertiesSet, Yitter's getNextWorkerId,
+/// raus' subscribe.
 #[test]
 fn every_registry_runs_out_of_worker_ids_in_a_crowd() {
     let registries = [
@@ -123,8 +123,8 @@ fn every_registry_runs_out_of_worker_ids_in_a_crowd() {
     }
 }
 
-/// snowflake a8cb075, IdWorker.scala; IdGenerator 942ba6a, SnowWorkerM1.go; sonyflake f167a9d, v2/sonyflake.go (New): each
-/// believes the worker id that it is given.
+/// snowflake a8cb075, IdWorker.scala; IdGenerator 942ba6a, SnowWorkerM1.go; sonyflake f167a9d, v2/sonyflake.go (New):
+/// each trusts the worker id that it is given.
 #[test]
 fn algorithms_that_trust_their_configuration_repeat_for_twins() {
     for model in ["twitter", "yitter", "sonyflake"] {
@@ -136,7 +136,7 @@ fn algorithms_that_trust_their_configuration_repeat_for_twins() {
 /// The same constructors, and Leaf 86a6441, SnowflakeZookeeperHolder.java (checkInitTimeStamp): up to 3 s old.
 #[test]
 fn a_restart_with_a_clock_that_went_back_repeats_what_nobody_wrote_down() {
-    // Leaf begins a millisecond's sequence at random, so two lives seldom meet in one.
+    // Leaf begins a millisecond's sequence at random, so two lives rarely meet in one.
     for (model, count) in [("twitter", 400), ("yitter", 400), ("sonyflake", 400), ("leaf-snowflake", 2_000)] {
         let outcome = run(model, &[Class::Crash, Class::Rollback], count);
         assert!(outcome.first(Wrong::Twice).is_some(), "{model}: {:?}", outcome.counts);
@@ -145,7 +145,7 @@ fn a_restart_with_a_clock_that_went_back_repeats_what_nobody_wrote_down() {
 }
 
 /// Leaf 86a6441, SegmentIDGenImpl.java; tinyid 49976d3, DbSegmentIdServiceImpl.java (getNextSegmentId); Redis 74b289a,
-/// t_string.c (incrDecrCommand); PostgreSQL 0076f26, sequence.c (nextval_internal): the store alone knows the last number.
+/// t_string.c (incrDecrCommand); PostgreSQL 0076f26, sequence.c (nextval_internal): only the store knows the last number.
 #[test]
 fn a_store_that_forgets_repeats_what_is_counted_in_it() {
     let counted = [

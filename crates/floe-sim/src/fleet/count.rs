@@ -1,20 +1,20 @@
-//! What is counted in place of a history.
+//! Counters that take the place of a history.
 
 use std::collections::BTreeMap;
 
-/// What came in each second, or was seen in each sample.
+/// The events of each second, or the counts of each sample.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Peaks {
     /// The sum of all.
     pub sum: u64,
-    /// How many seconds or samples.
+    /// The number of seconds or samples.
     pub over: u64,
     /// The largest.
     pub peak: u64,
 }
 
 impl Peaks {
-    /// The mean in thousandths, rounded down; 0 of nothing.
+    /// The mean in thousandths, rounded down; 0 if there is nothing.
     pub fn mean_milli(&self) -> u64 {
         milli(self.sum, self.over)
     }
@@ -35,17 +35,17 @@ impl Spread {
         *self.0.entry(number).or_default() += 1;
     }
 
-    /// How many were seen.
+    /// How many numbers were seen.
     pub fn count(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// The mean in thousandths, rounded down; 0 of nothing.
+    /// The mean in thousandths, rounded down; 0 if there is nothing.
     pub fn mean_milli(&self) -> u64 {
         milli(self.0.iter().map(|(number, times)| number * times).sum(), self.count())
     }
 
-    /// The smallest number that at most one in a hundred exceeds; 0 of nothing.
+    /// The smallest number that at most one in a hundred exceeds; 0 if there is nothing.
     pub fn percentile_99(&self) -> u64 {
         let (all, mut seen) = (self.count(), 0);
         let reaches = |(_, times): &(&u64, &u64)| {
@@ -65,7 +65,7 @@ fn milli(sum: u64, over: u64) -> u64 {
     sum.saturating_mul(1_000).checked_div(over).unwrap_or(0)
 }
 
-/// Events by the second in which they were.
+/// Events, counted by second.
 #[derive(Default)]
 pub(super) struct Seconds(Vec<u32>);
 
@@ -78,7 +78,7 @@ impl Seconds {
         self.0[second] += 1;
     }
 
-    /// The whole seconds that begin in `[from, to)`, those without an event included.
+    /// The whole seconds that begin in `[from, to)`, including those without an event.
     pub(super) fn between(&self, from_ms: u64, to_ms: u64) -> Peaks {
         let mut peaks = Peaks::default();
         for second in from_ms.div_ceil(1_000)..to_ms / 1_000 {

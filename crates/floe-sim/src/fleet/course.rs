@@ -14,12 +14,12 @@ use super::{Figures, Outage, Plan, PlanError};
 use crate::model::Micros;
 use crate::random::Random;
 
-/// A message is under way for so long, one way.
+/// A message takes at least this long, one way.
 const LEAST_TRIP: Micros = 500;
 const MOST_TRIP: Micros = 2_000;
-/// What has not been answered for so long is given up, as the adapters do.
+/// A node gives up on an unanswered call after this time, as the adapters do.
 const GIVEN_UP: Micros = 5_000_000;
-/// A process that ended is back after this.
+/// An ended process starts again after this time.
 const BACK_IN: Micros = 1_000_000;
 const QUIET_MS: u64 = 10_000;
 
@@ -27,7 +27,7 @@ const QUIET_MS: u64 = 10_000;
 const STARTED_BY: Micros = 1_000_000;
 
 enum Event {
-    /// A node's alarm, unless it has been set to another time.
+    /// A node's alarm. It is stale if the alarm has since been set to another time.
     Wake {
         node: usize,
     },
@@ -44,7 +44,7 @@ enum Event {
         id: u64,
         answer: Box<Result<Reply, LedgerError>>,
     },
-    /// A call to give back is over.
+    /// A call to give back has ended.
     Over {
         node: usize,
         life: u32,
@@ -60,7 +60,7 @@ enum Event {
     Returned,
 }
 
-/// An event at its time; of those at one time the one that was planned first.
+/// An event and its time. Of events at the same time, the one that was planned first comes first.
 struct Due(Reverse<(Micros, u64)>, Event);
 
 impl PartialEq for Due {
@@ -85,19 +85,19 @@ pub(super) struct Course<'a> {
     plan: &'a Plan,
     heap: BinaryHeap<Due>,
     planned: u64,
-    /// When somebody comes to which life of which node and wants IDs. All come back after the same time, so that those
-    /// who come next stand at the front.
+    /// The visits of callers who want IDs: when, and to which life of which node. The interval is the same for all, so
+    /// the next visits stand at the front.
     visits: VecDeque<(Micros, usize, u32)>,
     now: Micros,
     clock: Clock,
     random: Random,
     memory: Memory,
     gone: bool,
-    /// When the ledger has served all that reached it, where it has a rate.
+    /// When a ledger with a rate has served all calls that reached it.
     served_until: Micros,
     nodes: Vec<Option<Node>>,
     lives: Vec<u32>,
-    /// How many nodes do not mint, those that are down included.
+    /// How many nodes do not mint, including those that are down.
     dry: usize,
     /// The marks of the slots.
     marks: Vec<u64>,
@@ -110,7 +110,7 @@ pub(super) struct Course<'a> {
     slots_out: u64,
     minted: u64,
     all_mint: Option<Micros>,
-    /// Dry nodes when the ledger returned, and when all minted again.
+    /// When the ledger returned with how many dry nodes, and when all minted again.
     returned: Option<(Micros, usize)>,
     all_mint_again: Option<Micros>,
     moved: u64,
@@ -160,7 +160,7 @@ impl<'a> Course<'a> {
             [(plan.kills_per_minute, Event::Kill), (plan.stops_per_minute, Event::Stop)]
         {
             if let Some(every) = Micros::checked_div(60_000_000, per_minute) {
-                // Not before all that start at once have started.
+                // Only after all nodes of the first second have started.
                 self.plan_at(STARTED_BY + every, event);
             }
         }
@@ -268,7 +268,7 @@ impl<'a> Course<'a> {
             Event::Gone => self.gone = true,
             Event::Returned => {
                 self.gone = false;
-                // Somebody comes to each, so that who has run dry is known.
+                // A caller asks each node, so that it is known which ones have run dry.
                 (0..self.plan.nodes).for_each(|node| self.mint(node));
                 self.returned = Some((self.now, self.dry));
                 if self.dry == 0 {
@@ -290,12 +290,12 @@ impl<'a> Course<'a> {
                     self.visits.push_back((self.now + self.visit_every(), node, number));
                 }
             }
-            // Whoever supervises it starts it again.
+            // A supervisor starts it again.
             Err(_) => self.plan_at(self.now + BACK_IN, Event::Start { node }),
         }
     }
 
-    /// Ends a process: any one that is up.
+    /// Ends a process: any one that is running.
     fn end_one(&mut self, in_order: bool) {
         let count = self.plan.nodes;
         let first = usize::try_from(self.random.below(wide(count))).unwrap_or(0);
@@ -315,7 +315,7 @@ impl<'a> Course<'a> {
         micros((self.plan.window_ms / 4).max(1_000))
     }
 
-    /// Somebody comes to a node.
+    /// A caller asks a node for IDs.
     fn visit(&mut self, node: usize, life: u32) {
         let (now_ms, per_second) = (self.now_ms(), self.plan.numbers_per_second);
         let Some(it) = self.nodes[node].as_mut().filter(|_| self.lives[node] == life) else { return };
@@ -347,22 +347,22 @@ impl<'a> Course<'a> {
         let Some(it) = &mut self.nodes[node] else { return };
         let before = it.wake_ms;
         let mut calls = it.turn();
-        // This ledger has no clock, and says so at once: the question is no write, and is put once at a start and every
-        // five minutes at the most.
+        // This ledger has no clock, and says so at once. The question is not a write, and a node asks it once at its
+        // start and then at most every five minutes.
         while let Some(at) = calls.iter().position(|call| call.op == Op::Clock) {
             calls.remove(at).into_iter().for_each(|call| it.answer_clock(call.id, Ok(None)));
             calls.extend(it.turn());
         }
         let after = it.wake_ms;
         calls.into_iter().for_each(|call| self.send(node, call));
-        // An alarm that was set for the same time is still in the heap, unless it has just rung.
+        // An alarm set for the same time is still in the heap, unless it has just fired.
         if let Some(at) = after.filter(|_| after != before || before.is_some_and(|at| at <= self.now_ms())) {
             self.plan_at(micros(at).max(self.now), Event::Wake { node });
         }
     }
 
-    /// A call leaves its node. A ledger with a rate serves one after the other, and what would not be answered in time
-    /// is not served.
+    /// A call leaves its node. A ledger with a rate serves one call after the other, and skips calls that it could not
+    /// answer in time.
     fn send(&mut self, node: usize, call: Call) {
         let life = self.lives[node];
         let arrives = self.now + self.trip();
@@ -419,7 +419,7 @@ impl<'a> Course<'a> {
             self.writes.add(self.now_ms());
             self.mark(&request.key, *end);
         }
-        // Who takes a slot leaves a note, who renews one does not.
+        // A node that takes a slot leaves a note; one that renews a slot does not.
         let Some(it) = self.nodes[node].as_mut().filter(|_| self.lives[node] == life) else { return };
         if request.note.is_none() || answer.is_err() {
             return;
@@ -448,7 +448,7 @@ impl<'a> Course<'a> {
         let waits = !it.mints;
         it.answer(id, answer);
         if got && waits {
-            // Whoever waited there mints at once.
+            // A caller that waited there mints at once.
             self.mint(node);
         }
         self.turn(node);

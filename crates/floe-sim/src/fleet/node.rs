@@ -33,19 +33,19 @@ impl Clock {
         Reading { wall, mono: MonoMillis::new(ms) }
     }
 
-    /// What a mark of this time is.
+    /// The mark for this time.
     pub(super) fn mark(ms: u64) -> u64 {
         UnixMillis::new(BEGIN_MS).position().unwrap_or(0) + ms
     }
 }
 
-/// What a mint came to.
+/// The result of a mint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Minted {
     Id,
-    /// Nothing, and the ledger is being asked, or does not answer.
+    /// No ID: the node is asking the ledger, or the ledger does not answer.
     Nothing,
-    /// Nothing, since there is no slot.
+    /// No ID: no slot is free.
     SlotsOut,
 }
 
@@ -54,20 +54,20 @@ pub(super) struct Node {
     hand: Manual,
     generator: Generator,
     segment: Option<Segment>,
-    /// Fractions of a number that the segment's callers have not asked for yet, in thousandths.
+    /// Fractions of a number, in thousandths, that the segment's callers have not asked for yet.
     owed: u64,
     visited_ms: u64,
     /// Whether its last mint got an ID.
     pub(super) mints: bool,
-    /// The probes of the acquisition under way that were answered.
+    /// How many probes of the current acquisition were answered.
     pub(super) probes: u64,
-    /// When it is to be woken.
+    /// When to wake it.
     pub(super) wake_ms: Option<u64>,
 }
 
 impl Node {
     /// # Errors
-    /// The ledger's own, where it is out of reach.
+    /// The ledger's error if it cannot be reached.
     pub(super) fn start(
         plan: &Plan,
         number: u32,
@@ -105,7 +105,7 @@ impl Node {
         Ok(Self { hand, generator, segment, owed: 0, visited_ms, mints: false, probes: 0, wake_ms: None })
     }
 
-    /// Somebody wants an ID.
+    /// A caller asks for an ID.
     pub(super) fn mint(&mut self) -> Minted {
         match self.generator.try_mint() {
             Ok(Outcome::Ready(_)) => Minted::Id,
@@ -114,7 +114,7 @@ impl Node {
         }
     }
 
-    /// Those who want numbers have come since the last visit. Who gets none is gone.
+    /// Takes the numbers that callers have wanted since the last visit. Callers that get none leave.
     pub(super) fn take_numbers(&mut self, now_ms: u64, per_second: u64) {
         let Some(segment) = &self.segment else { return };
         self.owed += (now_ms - self.visited_ms) * per_second;
@@ -122,12 +122,12 @@ impl Node {
         let count = self.owed / 1_000;
         self.owed %= 1_000;
         if count > 0 {
-            // What came of it does not matter here: it has been wanted.
+            // The result does not matter here: only the load on the ledger does.
             let _ = segment.try_mint_many(count);
         }
     }
 
-    /// Lets it look around until it has nothing more to do now.
+    /// Lets it look around until it has nothing left to do at this time.
     pub(super) fn turn(&mut self) -> VecDeque<Call> {
         let mut calls = VecDeque::new();
         loop {

@@ -1,7 +1,7 @@
-//! What an auditor writes down beside the ledger and beside each process, and the rules that it checks.
+//! The auditor's books beside the ledger and beside each process, and the rules that it checks.
 //!
-//! Nothing here asks floe what it thinks: ranges are taken from what the ledger answered, IDs from what callers got,
-//! and both are compared.
+//! Nothing here asks floe what it thinks. Ranges come from the ledger's answers, and IDs from what callers got. The
+//! auditor compares the two.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -13,7 +13,7 @@ use floe::{MonoMillis, Reading, UnixMillis};
 use super::names::{self, AHEAD_MS, Bits, COUNT, INVOICE, NAMES, TICKETS};
 use crate::model::{Fleet, Life, Micros};
 
-/// Whose mark.
+/// The record that a mark belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Mark {
     Slot { bits: u32, worker: u64 },
@@ -43,17 +43,17 @@ impl std::fmt::Display for Mark {
     }
 }
 
-/// The marks as they have to be.
+/// The marks as they must be.
 #[derive(Clone, Default)]
 pub(super) struct Marks(BTreeMap<Mark, Entry>);
 
-/// Beside the ledger.
+/// The book beside the ledger.
 #[derive(Default)]
 pub(super) struct LedgerBook {
     marks: Marks,
-    /// What may be handed out again, because the ledger forgot that it was.
+    /// Ranges that may be handed out again, because the ledger lost its memory of them.
     repeats: Vec<(Mark, Range<u64>)>,
-    /// Processes that are copies of others and had no way to notice.
+    /// Processes that are copies of others and could not notice it.
     copies: Vec<Life>,
     /// Rules that the ledger broke.
     broken: Vec<String>,
@@ -63,11 +63,11 @@ pub(super) struct LedgerBook {
 struct Entry {
     mark: u64,
     last: Option<(Token, Range<u64>, Asker)>,
-    /// The tokens that were seen last: a network may repeat a request long after it was answered.
+    /// The tokens that were seen last: a network may repeat a request long after its answer.
     tokens: VecDeque<Token>,
 }
 
-/// A life, and how often it had dropped what it held when it asked.
+/// A life, and how often it had dropped its ranges when it asked.
 pub(super) type Asker = (Life, u32);
 
 impl Entry {
@@ -78,7 +78,7 @@ impl Entry {
 }
 
 impl LedgerBook {
-    /// The ledger has answered a reservation. `steady` is what the asking process's clock said when it asked.
+    /// The ledger answered a reservation. `steady` is the asking process's clock when it asked.
     pub(super) fn reserved(
         &mut self,
         by: Asker,
@@ -97,7 +97,7 @@ impl LedgerBook {
                 {
                     let copied = self.copies.contains(&by.0) || self.copies.contains(&earlier.0);
                     if earlier.0 != by.0 && copied {
-                        // The reservation was under way when the memory was copied, and both have asked again.
+                        // The memory was copied during this reservation, and both processes asked again.
                         self.repeats.push((mark, range.clone()));
                     }
                     if *earlier != by && !copied {
@@ -118,7 +118,7 @@ impl LedgerBook {
                         entry.mark
                     ));
                 }
-                // Two windows: one in hand, and the next.
+                // At most two windows: the current one and the next.
                 if matches!(mark, Mark::Slot { .. }) && *end > steady + 2 * window_ms + 1 {
                     self.broken.push(format!(
                         "the mark of {mark} ran away: it is at {end}, {} ms ahead of the clock of the process that moved it, whose windows are {window_ms} ms",
@@ -169,12 +169,12 @@ impl LedgerBook {
         }
     }
 
-    /// The marks as they have to be now.
+    /// The marks as they must be now.
     pub(super) fn marks(&self) -> Marks {
         self.marks.clone()
     }
 
-    /// The ledger has gone back to what it was. What it had handed out since may be handed out again.
+    /// The ledger was put back to an earlier state. Ranges handed out since then may be handed out again.
     pub(super) fn forgot(&mut self, then: &Marks) {
         let now = std::mem::replace(&mut self.marks, then.clone());
         for (mark, entry) in now.0 {
@@ -185,20 +185,20 @@ impl LedgerBook {
         }
     }
 
-    /// A record is gone.
+    /// A record was deleted.
     pub(super) fn ate(&mut self, mark: Mark) {
         let mut then = self.marks.clone();
         then.0.remove(&mark);
         self.forgot(&then);
     }
 
-    /// Two processes own this now: a machine was copied, and could not notice.
+    /// Two processes own this now: a machine was copied and could not notice.
     pub(super) fn copied(&mut self, copy: Life, owned: impl Iterator<Item = (Mark, Range<u64>)>) {
         self.copies.push(copy);
         self.repeats.extend(owned);
     }
 
-    /// Whether all slots that a node might take have a mark past `steady`: `worker` alone, or any of these bits.
+    /// Whether all slots that a node might take have a mark past `steady`: only `worker`, or all of these bits.
     pub(super) fn are_taken(&self, bits: u32, worker: Option<u64>, steady: u64) -> bool {
         let taken = |worker| {
             let entry = self.marks.0.get(&Mark::Slot { bits, worker });
@@ -228,24 +228,24 @@ impl LedgerBook {
 
 const MOST_TOKENS: usize = 100;
 
-/// Beside a process.
+/// The book beside a process.
 #[derive(Clone)]
 pub(super) struct LifeBook {
     owned: Vec<Owned>,
-    /// The last end that it held of each mark, less what it gave back, and the last question that was asked before.
+    /// For each mark: the last end that it held, without what it gave back, and the last request sent before that answer.
     ends: BTreeMap<Mark, (u64, u64)>,
-    /// It could notice that the ledger went backwards here: nothing more may be minted.
+    /// Marks for which it could notice that the ledger went backwards: it must mint nothing more from them.
     must_stop: Vec<Mark>,
-    /// Up to where it has minted.
+    /// How far it has minted.
     minted: BTreeMap<Mark, u64>,
-    /// What it has asked, by the world's number and its own.
+    /// Its requests, with the world's numbers and its own.
     asked: VecDeque<Asked>,
     last: Reading,
     ran: Micros,
     /// How often its wall clock moved against the monotonic one.
     moves: u32,
-    /// What the ledger said of its clock last (nothing, where it has none), when that was asked, and how often its own
-    /// clock had moved then.
+    /// The last answer about the ledger's clock (`None` if the ledger has none), when that was asked, and how often the
+    /// process's own clock had moved then.
     ledger_clock: Option<(Option<UnixMillis>, MonoMillis, u32)>,
 }
 
@@ -253,7 +253,7 @@ pub(super) struct LifeBook {
 struct Owned {
     mark: Mark,
     range: Range<u64>,
-    /// When it learnt of it, and how often its clock had moved when it asked.
+    /// When it learnt of the range, and how often its clock had moved when it asked.
     since: Micros,
     moves: u32,
 }
@@ -268,21 +268,21 @@ pub(super) struct Asked {
     open: bool,
 }
 
-/// What a process wants of the ledger.
+/// The subject of a ledger call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wants {
-    /// To reserve of this mark.
+    /// A reservation from this mark.
     Mark(Mark),
-    /// To know what its clock shows.
+    /// A question for the ledger's clock.
     Clock,
-    /// Nothing: it gives back.
+    /// A give-back.
     Nothing,
 }
 
-/// The clock moves so far at the least where a process has to notice that it was copied.
+/// If the clock moves by at least this much, the process must notice that it was copied.
 const NOTICED_MS: u64 = 1_000;
 const LATE_MS: u64 = 150;
-/// An answer that comes later than so many questions is that of a network that repeats itself.
+/// If an answer comes more than this many requests late, the network has repeated it.
 const MOST_ASKED: usize = 64;
 
 impl LifeBook {
@@ -300,7 +300,7 @@ impl LifeBook {
         }
     }
 
-    /// The process looks at its clocks; whether the wall clock has moved against the other one.
+    /// The process reads its clocks. Returns whether the wall clock moved against the monotonic one.
     pub(super) fn look(&mut self, now: Reading, ran: Micros) -> bool {
         let elapsed = i64::try_from(now.mono.since(self.last.mono)).unwrap_or(i64::MAX);
         let moved = now.wall.since(self.last.wall).abs_diff(elapsed) > NOTICED_MS;
@@ -313,10 +313,10 @@ impl LifeBook {
         self.owned.iter().map(|owned| (owned.mark, owned.range.clone()))
     }
 
-    /// It asks the ledger.
+    /// It sends a request to the ledger.
     ///
     /// # Errors
-    /// A tail that it gives back although it has minted in it (I1).
+    /// It gives back a tail from which it has minted (I1).
     pub(super) fn asks(&mut self, number: u64, call: u64, op: &Op) -> Result<(), String> {
         if self.asked.len() >= MOST_ASKED {
             self.asked.pop_front();
@@ -350,7 +350,7 @@ impl LifeBook {
         self.asked.iter().rev().find(|asked| asked.number == number)
     }
 
-    /// The process hears that a reservation got a range.
+    /// The process learns that a reservation got a range.
     pub(super) fn hears(&mut self, number: u64, reply: Option<&Reply>) -> Option<(Mark, Range<u64>)> {
         let moves = self.moves;
         let latest = self.asked.back()?.number;
@@ -362,9 +362,9 @@ impl LifeBook {
             return None;
         };
         let asked_in = asked.moves;
-        // What was asked before the clock moved is dropped unseen.
+        // Answers to requests from before the clock moved are dropped unread.
         if asked_in == moves {
-            // Of two answers that were asked for at once the later one may tell the older mark.
+            // Of two answers that were requested at once, the later one may show the older mark.
             match self.ends.get(&mark) {
                 Some((_, latest)) if number <= *latest => {}
                 last => {
@@ -383,17 +383,17 @@ impl LifeBook {
         Some((mark, range))
     }
 
-    /// The process hears what the ledger's clock showed.
+    /// The process learns the time of the ledger's clock.
     pub(super) fn hears_clock(&mut self, number: u64, said: Option<UnixMillis>) {
         let asked = self.asked.iter_mut().rev().find(|asked| asked.number == number);
         let Some(asked) = asked else { return };
-        // What was asked before the clock moved is of no use, and neither is an answer that comes again.
+        // An answer is useless if it was requested before the clock moved, or if it is a repetition.
         if std::mem::take(&mut asked.open) && asked.moves == self.moves {
             self.ledger_clock = Some((said, asked.at, asked.moves));
         }
     }
 
-    /// How far `time` is ahead of the latest that the ledger's clock may show; `None` where the process cannot know,
+    /// How far `time` is ahead of the latest time that the ledger's clock may show. `None` if the process cannot know,
     /// because it has not asked since its own clock moved.
     pub(super) fn ahead_of_ledger(&self, time: u64) -> Option<u64> {
         let (said, asked, _) = self.ledger_clock.filter(|(.., moves)| *moves == self.moves)?;
@@ -401,7 +401,7 @@ impl LifeBook {
         Some(time.saturating_sub(said + self.last.mono.since(asked)))
     }
 
-    /// A caller is given an ID of `mark`, from `span`.
+    /// A caller gets an ID of `mark`, from `span`.
     ///
     /// # Errors
     /// The rule that this breaks.
@@ -422,21 +422,21 @@ impl LifeBook {
         Ok(())
     }
 
-    /// Whether what a caller is given was reserved before the process could notice that it may be a copy.
+    /// Whether a caller gets an ID that was reserved before the process could notice that it may be a copy.
     pub(super) fn is_of_an_ended_era(&self, mark: Mark, span: &Range<u64>) -> bool {
         let inside = |it: &Owned| it.mark == mark && it.range.start <= span.start && span.end <= it.range.end;
         let held = || self.owned.iter().rev().filter(|owned| inside(owned));
         held().next().is_some() && !held().any(|owned| owned.moves == self.moves)
     }
 
-    /// Whether there has been something to mint for a while when a caller was given it who had waited so long.
+    /// Whether a caller that waited this long could have had this ID for a while already.
     pub(super) fn was_late(&self, mark: Mark, span: &Range<u64>, waited_ms: u64) -> bool {
         let of = |it: &&Owned| it.mark == mark && it.range.contains(&span.start);
         let since = self.owned.iter().rev().find(of).map_or(0, |owned| owned.since);
         waited_ms > LATE_MS && self.ran.saturating_sub(since) > LATE_MS * 1_000
     }
 
-    /// Whether it has held time for a while in which it could mint now, were it as far ahead as it may.
+    /// Whether it has held time for a while in which it could mint now, even if it were as far ahead as allowed.
     pub(super) fn has_window(&self, bits: &Bits, steady: u64) -> bool {
         self.owned.iter().rev().any(|it| {
             matches!(it.mark, Mark::Slot { bits: of, .. } if of == bits.worker)
@@ -447,22 +447,22 @@ impl LifeBook {
         })
     }
 
-    /// How often it has dropped what it held.
+    /// How often it has dropped its ranges.
     pub(super) fn moves(&self) -> u32 {
         self.moves
     }
 
-    /// What was reserved up to now is dropped.
+    /// Drops everything that was reserved so far.
     pub(super) fn drop_all(&mut self) {
         self.moves += 1;
     }
 }
 
-/// Which mark an ID came from, and which positions of it: milliseconds of a slot, numbers of a name.
+/// The mark that an ID came from, and its positions: milliseconds of a slot, numbers of a name.
 pub(super) fn span(name: usize, id: u128, fleet: &Fleet, odd: bool) -> Option<(Mark, Range<u64>)> {
     if let Some(Bits { worker, sequence, tick_ms, epoch_ms }) = names::bits(name, fleet) {
         let id = u64::try_from(id).ok()?;
-        // An odd node's orders, where its definition was there first.
+        // An odd node's `orders`, if its definition was bound first.
         let sequence = if odd && name == 0 { sequence - 1 } else { sequence };
         let start = epoch_ms + (id >> (worker + sequence)) * tick_ms;
         let mark = Mark::Slot { bits: worker, worker: id >> sequence & ((1 << worker) - 1) };
@@ -492,6 +492,6 @@ fn days(year: u64, month: u64, day: u64) -> u64 {
 
 /// Whether a tick that begins at `start` may be handed out when the steady clock shows `steady`.
 pub(super) fn is_due(start: u64, steady: u64, bits: &Bits) -> bool {
-    // Whole ticks: the clock's own tick has begun, and those that may be run ahead to follow it.
+    // Whole ticks: the clock's current tick has begun, and the ticks that minting may run ahead follow it.
     start <= steady + AHEAD_MS.max(bits.tick_ms)
 }

@@ -1,4 +1,4 @@
-//! The names that the simulated fleet mints under: every kind, and what an outsider can tell about their IDs.
+//! The names that the simulated fleet mints under: every kind, and what an outsider can read from their IDs.
 
 use std::sync::LazyLock;
 
@@ -9,23 +9,23 @@ use floe::{
 
 use crate::model::{Fleet, NameInfo, Order};
 
-/// A name as a process serves it.
+/// A name, as a process serves it.
 pub(super) enum Served {
-    /// It does not, and why.
+    /// It does not serve the name, for this reason.
     Not(String),
     Generator(Generator),
-    /// One thread's view of the generator that it shares with others.
+    /// One thread's minter on a generator that other threads share.
     Minter(Generator, Minter),
     /// Batches from that generator.
     Bulk(Generator),
     Segment(Segment),
-    /// One thread's view of a segment.
+    /// One thread's minter on a segment.
     SegmentMinter(Segment, SegmentMinter),
     Counter(Counter),
     Dated(Dated),
 }
 
-/// Snowflakes of one layout are unique together, whatever their names.
+/// All snowflakes of one layout are unique together, under any name.
 pub(super) const NAMES: &[NameInfo] = &[
     NameInfo { label: "orders", domain: 0, order: Order::Life },
     NameInfo { label: "chat", domain: 0, order: Order::Life },
@@ -40,7 +40,7 @@ pub(super) const TICKETS: usize = 4;
 pub(super) const COUNT: usize = 5;
 pub(super) const INVOICE: usize = 6;
 
-/// The most that one ask wants.
+/// The most IDs that one ask wants.
 pub(super) fn most_at_once(name: usize) -> u64 {
     match name {
         2 => 40,
@@ -50,7 +50,7 @@ pub(super) fn most_at_once(name: usize) -> u64 {
     }
 }
 
-/// The bits of a snowflake name, told apart without the library's help.
+/// The bits of a snowflake name, split without the library's help.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Bits {
     pub(super) worker: u32,
@@ -60,18 +60,18 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// When the bits of the time run out.
+    /// When the bits of time run out.
     pub(super) fn horizon(&self) -> u64 {
         self.epoch_ms + (self.tick_ms << TIME_BITS)
     }
 }
 
-/// Every layout here counts its ticks in so many bits.
+/// Every layout here has this many bits of time.
 const TIME_BITS: u32 = 41;
 pub(super) const AHEAD_MS: u64 = 10;
 const EPOCH_MS: u64 = 1_577_836_800_000; // 2020-01-01
 
-/// The bits of a name's IDs; `None` for numbers. An odd node's `orders` are another layout.
+/// The bits of a name's IDs; `None` for numbers. An odd node's `orders` have another layout.
 pub(super) fn bits(name: usize, fleet: &Fleet) -> Option<Bits> {
     let worker = fleet.worker_bits;
     match name {
@@ -86,10 +86,10 @@ pub(super) fn bits(name: usize, fleet: &Fleet) -> Option<Bits> {
 static SHAPE: LazyLock<Result<DatedShape, String>> =
     LazyLock::new(|| DatedShape::new("UTC", 6, "", Overflow::Widen).map_err(|error| error.to_string()));
 
-/// What a name is bound to. An odd node has other definitions for two of them.
+/// The definition of a name. An odd node has other definitions for two of them.
 ///
 /// # Errors
-/// Those of a definition that cannot be.
+/// The definition's own error if it is not valid.
 pub(super) fn definition(name: usize, fleet: &Fleet, odd: bool) -> Result<Definition, DefineError> {
     let invalid = |error: String| DefineError::Invalid(error);
     Ok(match (bits(name, fleet), name) {
@@ -107,10 +107,10 @@ pub(super) fn definition(name: usize, fleet: &Fleet, odd: bool) -> Result<Defini
     })
 }
 
-/// Binds a name and serves it, a segment by one thread's `minter` or by batches.
+/// Binds a name and serves it; a segment by one thread's `minter`, or by batches.
 ///
 /// # Errors
-/// Those of [`Floe::define`].
+/// The errors of [`Floe::define`].
 pub(super) fn define(
     floe: &Floe,
     name: usize,

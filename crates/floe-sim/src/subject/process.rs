@@ -1,4 +1,4 @@
-//! One life of a floe process: the library itself, driven by hand.
+//! One life of a floe process: the library without threads.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,59 +19,59 @@ use crate::ledger::SimLedger;
 use crate::model::{Ask, Fleet, Life, Setup};
 use crate::random::Random;
 
-/// What a process is told or asked.
+/// An input to a process.
 #[derive(Clone)]
 pub(super) enum Input {
-    /// Its alarm has rung.
+    /// Its alarm fires.
     Wake,
-    /// The ledger has answered, or has not.
+    /// The ledger's answer, or its timeout.
     Answer(u64, Result<Reply, LedgerError>),
-    /// The ledger has said what its clock shows, or has not.
+    /// The time of the ledger's clock, or its timeout.
     Clock(u64, Result<Option<UnixMillis>, LedgerError>),
-    /// A call to give back is over.
+    /// A call to give back has ended.
     Over(u64),
-    /// Somebody wants IDs.
+    /// A caller asks for IDs.
     Mint(Ask, How),
-    /// A caller has gone.
+    /// A caller has left.
     Leave(u64),
     /// It is told that it may have been copied.
     Invalidate,
     /// It is told to stop.
     Stop,
-    /// From here on its system gives it this randomness: its memory is a copy.
+    /// Its memory is a copy. From here on its system gives it this randomness.
     Copied(Random),
 }
 
-/// How a caller's thread comes to mint.
+/// How a caller's thread mints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum How {
-    /// Straight through.
+    /// Without a pause.
     Straight,
-    /// The thread looks at the clock and is preempted there; it goes on with what it saw when it is called again.
+    /// The thread reads the clock and is preempted there. When it is called again, it continues with that reading.
     Preempted,
-    /// With the time that the ticker's thread keeps at hand.
+    /// With the time that the ticker's thread keeps ready.
     AtHand,
 }
 
-/// What came of an input.
+/// The effects of an input.
 #[derive(Default)]
 pub(super) struct Effects {
-    /// What the ledger is to be asked.
+    /// The calls to send to the ledger.
     pub(super) calls: Vec<Call>,
     /// When to wake it.
     pub(super) wake: Option<MonoMillis>,
-    /// Asks that are answered.
+    /// Asks with their answers.
     pub(super) answered: Vec<(Ask, Result<Vec<u128>, MintError>)>,
     /// The asks whose thread was preempted.
     pub(super) preempted: bool,
-    /// The steady time, and whether nothing may be minted by it.
+    /// The steady time, and whether the clock forbids minting.
     pub(super) steady: u64,
     pub(super) refused: bool,
-    /// It looked around again and again without the time going on.
+    /// It looked around repeatedly although the time did not advance.
     pub(super) spins: bool,
 }
 
-/// All that a process is started with.
+/// Everything that a process needs to start.
 #[derive(Clone)]
 pub(super) struct Birth {
     pub(super) fleet: Fleet,
@@ -94,7 +94,7 @@ pub(super) struct Running {
     waiting: Vec<Waiting>,
     preempted: Vec<(u64, Glance)>,
     woken: Arc<Woken>,
-    /// Everything that was put in, where its memory may have to be copied: then it is lived again.
+    /// All inputs, if its memory may have to be copied: the copy replays them.
     journal: Option<Vec<(Reading, Input)>>,
     turns: (u64, u32),
 }
@@ -106,7 +106,7 @@ struct Waiting {
 
 type Minting = Pin<Box<dyn Future<Output = Result<Vec<u128>, MintError>> + Send>>;
 
-/// The process's clocks, as the world has set them.
+/// The process's clocks, as the world sets them.
 #[derive(Default)]
 struct Hands {
     wall: AtomicI64,
@@ -135,14 +135,14 @@ impl Wake for Woken {
     }
 }
 
-/// A node looks around so often within a millisecond at the most: more is a loop that does not wait.
+/// A node looks around at most this often within a millisecond. More means a loop that does not wait.
 const MOST_TURNS: u32 = 1_000;
 
 impl Running {
     /// Starts it.
     ///
     /// # Errors
-    /// Why it ends again at once: the ledger is out of reach.
+    /// Why it ends at once: the ledger is out of reach.
     pub(super) fn start(birth: Birth, journaling: bool) -> Result<Self, String> {
         let clock = Arc::new(Hands::default());
         clock.set(birth.first);
@@ -153,7 +153,7 @@ impl Running {
             clock: Box::new(move || read.read()),
             entropy: Box::new(move || draw.lock().unwrap_or_else(PoisonError::into_inner).bytes()),
             owner: owner(birth.life),
-            // The same node on the same machine: two never run at a time.
+            // The same node on the same machine: two of them never run at the same time.
             is_gone: Box::new(move |owner| owner.host == host_name(birth.life) && owner.pid == pid(node)),
         };
         let mut builder = Floe::builder()
@@ -178,8 +178,8 @@ impl Running {
         Ok(Self { birth, hand, floe, names, clock, entropy, waiting, preempted, woken, journal, turns })
     }
 
-    /// A copy of its memory: a process that has lived through the same. Its further randomness is `fresh`, as a
-    /// system's is in a copied machine.
+    /// A copy of its memory: a process that has replayed the same inputs. Its further randomness is `fresh`, as in a
+    /// copied machine.
     pub(super) fn copy(&self, fresh: Random) -> Option<Self> {
         let journal = self.journal.as_ref()?;
         let mut copy = Self::start(Birth { reachable: true, ..self.birth.clone() }, true).ok()?;
@@ -191,7 +191,7 @@ impl Running {
         Some(copy)
     }
 
-    /// Whether what it serves under a name is this; also where it does not serve it.
+    /// Whether its definition of a name is `stored`. Also `true` if it does not serve the name.
     pub(super) fn serves(&self, name: usize, stored: &Definition) -> bool {
         matches!(self.names[name], Served::Not(_))
             || names::definition(name, &self.birth.fleet, self.birth.setup.odd).is_ok_and(|it| it == *stored)
@@ -201,7 +201,7 @@ impl Running {
         &self.floe
     }
 
-    /// Takes one input in and does all that follows from it at this time.
+    /// Takes one input, and does everything that follows from it at this time.
     pub(super) fn act(&mut self, now: Reading, input: Input) -> Effects {
         if let Some(journal) = &mut self.journal {
             journal.push((now, input.clone()));
@@ -246,7 +246,7 @@ impl Running {
                 break;
             }
         }
-        // Part of what is lived again, since every look at a clock may tell.
+        // This is part of the replay, because every look at a clock may change the node.
         let (steady, refusal) = self.hand.steady();
         (effects.steady, effects.refused) = (steady.position().unwrap_or(0), refusal.is_some());
         effects
@@ -296,7 +296,7 @@ impl Running {
             Served::Segment(segment) => {
                 segment.try_mint_many(ask.count).map(|batch| batch.map(|ids| ids.map(Id::to_u128).collect()))
             }
-            // What came before an error, or before the numbers ran out, is lost.
+            // IDs minted before an error, or before the numbers ran out, are lost.
             Served::SegmentMinter(_, minter) => {
                 (0..ask.count).map(|_| minter.try_mint().map(|id| id.map(Id::to_u128))).collect()
             }
@@ -309,7 +309,7 @@ impl Running {
         }
     }
 
-    /// The caller's future is polled for the first time, and again when something wakes it.
+    /// The caller's future is polled now, and again when something wakes it.
     fn wait(&mut self, ask: &Ask, effects: &mut Effects) {
         let count = ask.count;
         let mut future: Minting = match &self.names[ask.name] {

@@ -1,4 +1,4 @@
-//! The worked numbers of docs/ledgers.md: what large fleets ask of their ledger.
+//! The worked numbers of docs/ledgers.md: the load of large fleets on their ledger.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn ran(plan: &Plan) -> Figures {
     figures
 }
 
-/// Within so many hundredths.
+/// Within this many hundredths.
 #[track_caller]
 fn near(measured_milli: u64, expected_milli: u64, hundredths: u64) {
     let off = measured_milli.abs_diff(expected_milli);
@@ -25,11 +25,11 @@ fn nodes_of(plan: &Plan) -> u64 {
     u64::try_from(plan.nodes).unwrap()
 }
 
-/// One write for each node and window. All have started at once, and half of a window has all their renewals, so that a
-/// second has at most twice the mean; of a small number chance has a part.
+/// One write for each node and window. All nodes started at once, and all their renewals fall into half of a window, so
+/// a second has at most twice the mean. In small numbers chance has a part.
 #[track_caller]
 fn writes_as_documented(plan: &Plan, figures: &Figures, restarts_per_minute: u64) {
-    // Each life takes its slot, and is renewed early in its first window.
+    // Each life takes its slot, and renews it early in its first window.
     let restarts = restarts_per_minute * 1_250 / 60;
     let mean = nodes_of(plan) * 1_000_000 / plan.window_ms + restarts;
     near(figures.writes.mean_milli(), mean, 3);
@@ -39,7 +39,7 @@ fn writes_as_documented(plan: &Plan, figures: &Figures, restarts_per_minute: u64
     assert!(figures.start.unwrap() < Duration::from_secs(1));
 }
 
-/// Live nodes and a slot for each kill of the last window on average, of the last one and a half at most.
+/// The live nodes, and a slot for each kill of the last window on average, of the last window and a half at most.
 #[track_caller]
 fn slots_as_documented(plan: &Plan, figures: &Figures) {
     let (live, window) = (nodes_of(plan), plan.kills_per_minute * plan.window_ms / 60_000);
@@ -54,7 +54,7 @@ fn a_fleet_writes_once_for_each_node_and_window_and_never_twice_as_often_in_a_se
         let plan = plan(1_000, window_ms);
         let figures = ran(&plan);
         writes_as_documented(&plan, &figures, 0);
-        // Nobody asks without writing.
+        // Every call is a write.
         assert_eq!(figures.calls, figures.writes);
         let slots = (figures.slots.sum, figures.slots.peak);
         assert_eq!(slots, (nodes_of(&plan) * figures.slots.over, nodes_of(&plan)));
@@ -84,8 +84,8 @@ fn a_large_fleet_is_a_small_one_many_times() {
 #[test]
 fn what_is_stopped_in_order_leaves_its_slot_within_half_a_window() {
     let figures = ran(&Plan { stops_per_minute: 60, ..plan(1_000, 30_000) });
-    // A thousand nodes on 1,024 slots, one of which is restarted every second. Of a node's two reservations the last is
-    // given back: where it had not begun yet, what is left of the one before passes, an eighth of a window on average.
+    // A thousand nodes on 1,024 slots; one node restarts every second. A stopped node gives back the last of its two
+    // reservations. If that one had not begun yet, the rest of the earlier one has to pass: an eighth of a window on average.
     near(figures.slots.mean_milli(), 1_002_750, 1);
     assert!(figures.slots.peak <= 1_015, "{:?}", figures.slots);
     assert_eq!(figures.slots_out, 0);
@@ -102,7 +102,7 @@ fn an_acquisition_is_one_round_trip_where_there_is_room_and_ten_at_nine_tenths()
     let figures = ran(&room);
     near(figures.probes.mean_milli(), 1_000, 3);
     assert!(figures.probes.most() <= 2, "{:?}", figures.probes);
-    // Nine of ten slots have been in use in the last window and 10 s, a kill's own time included.
+    // Nine of ten slots were in use in the last window and 10 s, including the time after a kill.
     let crowded = ran(&Plan { kills_per_minute: 20, ..plan(890, 30_000) });
     near(crowded.recent.mean_milli(), 921_600, 2);
     assert!(crowded.probes.count() > 50);
@@ -111,7 +111,7 @@ fn an_acquisition_is_one_round_trip_where_there_is_room_and_ten_at_nine_tenths()
 
 #[test]
 fn where_hardly_a_slot_has_been_quiet_an_acquisition_is_bounded_all_the_same() {
-    // Over 99 of 100 have had a mark ahead within the last window and 10 s; ten have passed meanwhile.
+    // Over 99 of 100 slots had a mark ahead within the last window and 10 s; ten have passed meanwhile.
     let figures = ran(&Plan { kills_per_minute: 20, ..plan(1_000, 30_000) });
     assert!(figures.recent.mean_milli() > 1_014_000, "{:?}", figures.recent);
     assert_eq!(figures.slots_out, 0);
@@ -119,7 +119,7 @@ fn where_hardly_a_slot_has_been_quiet_an_acquisition_is_bounded_all_the_same() {
     assert!(figures.probes.most() < 1_024, "{:?}", figures.probes);
 }
 
-/// Half a window is outlasted by all, one and a half by none; between them as many more as time has passed.
+/// All nodes outlast half a window, and none outlasts one and a half. Between them, the share that runs dry grows with time.
 #[track_caller]
 fn outage_as_documented(plan: &Plan, figures: &Figures) {
     let outage = figures.outage.unwrap();
@@ -128,10 +128,10 @@ fn outage_as_documented(plan: &Plan, figures: &Figures) {
     if dry == 0 || dry == nodes_of(plan) {
         assert_eq!(outage.dry, dry);
     } else {
-        // Twice as many where it begins when most have little left: their renewals fall on half of each window.
+        // Up to twice as many if the outage begins when most nodes have little left: renewals fall on half of each window.
         assert!((1..=dry * 2).contains(&outage.dry), "{} for {dry}", outage.dry);
     }
-    // A process that was down when it began has tried to start once a second.
+    // A process that was down at the start of the outage tried to start once a second.
     let most = Duration::from_secs(if plan.kills_per_minute > 0 { 2 } else { 1 });
     assert!(outage.until_all_mint.unwrap() < most, "{outage:?}");
 }
@@ -142,7 +142,7 @@ fn after_an_outage_all_mint_within_a_second_in_the_slots_that_they_had() {
         let plan = Plan { outage_ms, ..plan(1_000, 30_000) };
         let figures = ran(&plan);
         outage_as_documented(&plan, &figures);
-        // A slot that nobody else wants is renewed, however old.
+        // A slot is renewed, however old it is, if no other node wants it.
         assert_eq!(figures.outage.unwrap().moved, 0);
     }
 }
@@ -151,7 +151,7 @@ fn after_an_outage_all_mint_within_a_second_in_the_slots_that_they_had() {
 fn a_ledger_that_serves_so_many_calls_a_second_takes_as_long_for_all_to_start() {
     let plan = Plan { ledger_rate: Some(900), ..plan(10_000, 300_000) };
     let start = ran(&plan).start.unwrap();
-    // One write each, about as many again for those whose first window is short, and the slots that were taken.
+    // One write for each node, about as many again for nodes with a short first window, and the probes of taken slots.
     let least = Duration::from_millis(nodes_of(&plan) * 1_000 / 900);
     assert!(start >= least && start < 2 * least, "{start:?}, at least {least:?}");
 }

@@ -1,4 +1,4 @@
-//! Many seeds of every fault that the contract covers, and the same history for the same seed.
+//! Many seeds of every fault that the contract covers; and one seed always gives the same history.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -54,15 +54,15 @@ fn every_class_alone_holds() {
     }
 }
 
-/// A history in which an era ends between a draw and its hand-over, or between a reservation and its answer: a process is told
-/// that it may be a copy, is restored from a snapshot, or has its clock set. In half of them ticks are so small that batches
-/// wait for the clock; in the others minters hold chunks.
+/// A history in which an era ends between a draw and its hand-over, or between a reservation and its answer: a process
+/// is told that it may be a copy, is restored from a snapshot, or has its clock set. In half of these histories ticks
+/// are so small that batches wait for the clock; in the others minters hold chunks.
 pub(crate) fn between_draw_and_hand_over(seed: u64) -> Scenario {
     let mut scenario = Scenario::new(seed, 5, 60, Class::CONTRACT, false);
     scenario.fleet.few = (seed / 4).is_multiple_of(2);
     let nodes = scenario.fleet.nodes;
     for (number, second) in (2..scenario.heal / SECOND - 2).step_by(4).enumerate() {
-        // Twenty callers come here, and the era ends 4 ms later if nothing else ends it before.
+        // Twenty callers come here. The era ends 4 ms later, unless something else ends it before.
         let (node, at) = (number % nodes, second * SECOND + 1_000 * (seed % 400));
         let mut fault = |after, what| scenario.faults.push(Fault { at: at + after, what });
         fault(0, What::Invalidate { node });
@@ -70,7 +70,7 @@ pub(crate) fn between_draw_and_hand_over(seed: u64) -> Scenario {
             0 => fault(2_000, What::Snapshot { node, lasts: 2 * SECOND }),
             1 => fault(2_000, What::Step { host: node, by_ms: if number % 2 == 0 { -1_500 } else { 1_500 } }),
             _ => {
-                // A lost answer is missed after a second, and asked for again a little later.
+                // The node notices a lost answer after a second, and asks again a little later.
                 fault(0, What::Lossy { node, lasts: SECOND });
                 for step in 0..12 {
                     let by_ms = if step % 2 == 0 { -1_500 } else { 1_500 };
@@ -103,8 +103,8 @@ fn ten_nodes_on_four_slots_hold_for_five_minutes() {
     assert_eq!(outcome.bad, 0, "{:#?}", outcome.first);
 }
 
-/// The digest of 60 histories. It is the same on every machine and in every build profile. Where a change of floe or of the
-/// world is meant to change histories, the new one belongs here. The digests of the other models are in
+/// The digest of 60 histories. It is the same on every machine and in every build profile. If a change of floe or of
+/// the world is meant to change histories, put the new digest here. The other models' digests are in
 /// `floe-peers/tests/data/digests.txt`.
 const DIGEST: u64 = 0x5780_466b_8c8e_824d;
 
@@ -114,7 +114,7 @@ fn the_same_seed_is_the_same_history_on_every_machine() {
     assert_eq!(digest, DIGEST, "{digest:#018x}");
 }
 
-/// Models make a worker id of an address or a host's name: of two nodes on one host, both would have the same.
+/// Some models make a worker id of an address or a host's name: two nodes on one host would get the same.
 #[test]
 fn no_two_nodes_are_on_one_host_and_who_is_started_elsewhere_twice_is_back() {
     let (mut elsewhere, mut back) = (0, 0);

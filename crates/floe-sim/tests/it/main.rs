@@ -1,5 +1,5 @@
-//! The simulator's own tests: that histories repeat, that floe holds in them, and that they would show it if it did not; and
-//! what large fleets ask of a ledger.
+//! The simulator's own tests: histories repeat, floe holds in them, and they would show it if floe did not hold. And
+//! the load that large fleets put on a ledger.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod fleet;

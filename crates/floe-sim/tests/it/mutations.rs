@@ -1,4 +1,4 @@
-//! floe broken on purpose, one fault at a time: each has to be seen within a thousand seeds.
+//! Breaks floe on purpose, one fault at a time. Each fault has to be noticed within a thousand seeds.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,11 +17,11 @@ const SEEDS: u64 = 1_000;
 fn find(mutation: Option<Mutation>, seeds: u64) -> Option<(u64, String)> {
     let mut history = History::default();
     (0..seeds).find_map(|seed| {
-        // The policy above a store is no part of the fleet, whose ledger is whole.
+        // The policy above a store is not part of the fleet, because the fleet's ledger is complete.
         if let Some(words) = with(mutation, || store::run(seed)) {
             return Some((seed, words));
         }
-        // What goes wrong where a ledger forgets has to be seen, too.
+        // Violations that need a ledger that forgets have to be noticed too.
         let classes = if seed % 4 == 3 { Class::ALL } else { Class::CONTRACT };
         let scenario = match seed % 4 {
             1 => between_draw_and_hand_over(seed),
@@ -30,7 +30,7 @@ fn find(mutation: Option<Mutation>, seeds: u64) -> Option<(u64, String)> {
         let mode = Mode { noting: false, until_wrong: true, only: None };
         let run = AssertUnwindSafe(|| with(mutation, || FLOE.run(&scenario, &mut history, mode)));
         match catch_unwind(run) {
-            // An assertion of floe's own may stop it too, but only what the auditor says is a finding.
+            // An assertion inside floe may stop it too, but only what the auditor says is a finding.
             Err(own) if mutation.is_none() => resume_unwind(own),
             Ok(_) | Err(_) => history.violations.first().map(|it| (seed, it.words.clone())),
         }

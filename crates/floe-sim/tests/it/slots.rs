@@ -1,4 +1,4 @@
-//! Slots under restarts, and what is left to a node when its ledger is gone.
+//! Slots under restarts, and what a node can still mint when its ledger is gone.
 
 use floe_sim::history::History;
 use floe_sim::run::{FLOE, Mode};
@@ -12,7 +12,7 @@ fn run(scenario: &Scenario) -> History {
     history
 }
 
-/// A fleet to which nothing happens but what a test adds.
+/// A fleet without faults except those that a test adds.
 fn calm(seed: u64, seconds: u64) -> Scenario {
     let mut scenario = Scenario::new(seed, 5, seconds, &[], true);
     scenario.setups.iter_mut().for_each(|setup| (setup.fixed, setup.window_ms) = (false, 10_000));
@@ -32,20 +32,20 @@ fn a_thousand_slots_outlast_restarts_without_end() {
     let history = run(&scenario);
     let lives = history.mints.iter().map(|mint| (mint.life.node, mint.life.number));
     assert!(lives.collect::<std::collections::BTreeSet<_>>().len() > 200);
-    // Nobody was ever refused: there was a slot for every life.
+    // No caller was refused: every life found a slot.
     assert_eq!(history.counts.refused, 0, "{:?}", history.counts);
 }
 
 #[test]
 fn a_window_outlasts_an_outage() {
-    // Who asks in those seconds is chance: in five seeds somebody of most of the nodes does.
+    // Chance decides which nodes are asked in those seconds. In five seeds callers ask most of the nodes.
     let mut nodes = [0; 5];
     for seed in 1..=5 {
         let mut scenario = calm(seed, 60);
         scenario.fleet.keep = true;
         scenario.faults = vec![Fault { at: 20 * SECOND, what: What::Outage { lasts: 4 * SECOND } }];
         let history = run(&scenario);
-        // Windows of 10 s are renewed at 5 s, so 4 s without a ledger are felt by nobody who wants a snowflake.
+        // Windows of 10 s are renewed at 5 s, so callers of snowflakes do not notice 4 s without a ledger.
         let during = |at| (20 * SECOND..24 * SECOND).contains(&at);
         let snowflakes = history.mints.iter().filter(|mint| during(mint.at) && mint.name <= 3);
         assert!(snowflakes.count() > 20);

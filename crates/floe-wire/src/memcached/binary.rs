@@ -2,8 +2,8 @@
 //!
 //! Source: memcached's `protocol_binary.h` and the [protocol's page](https://docs.memcached.org/protocols/binary/).
 //!
-//! What a quiet command leaves out of its replies is the server's: a miss of `getq` and `getkq` has no reply, an error
-//! has one.
+//! The server leaves out the replies that a quiet command does not want: a miss of `getq` and `getkq` gets no reply, an
+//! error gets one.
 //!
 //! ```
 //! use floe_wire::memcached::binary::{Decoder, Limits, Operation, Status, reply};

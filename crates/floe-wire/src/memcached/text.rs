@@ -1,8 +1,8 @@
 //! Lines of text: `get orders\r\n` is answered by `VALUE orders 0 19\r\n…\r\nEND\r\n`.
 //!
-//! Commands are read in upper and lower case, as katsubushi reads them; memcached itself knows lower case only. Those
-//! that would store or change something are recognised, so that they can be refused with the stream in step: the data
-//! that follows one of them is read with it.
+//! Commands are read in upper and lower case, as katsubushi reads them; memcached itself reads lower case only.
+//! Commands that would store or change something are recognised, and the data after them is read too. So they can be
+//! refused while the stream stays in step.
 //!
 //! Source: memcached's `doc/protocol.txt`, and its `proto_text.c` for what that leaves open.
 //!

@@ -1,4 +1,4 @@
-//! What a client asks once it is logged in.
+//! A client's commands after its login.
 
 use super::{Capabilities, Error, Login, Packet, lengthy, login, until_zero};
 use crate::cursor::Cursor;
@@ -8,7 +8,7 @@ use crate::cursor::Cursor;
 /// Source: "Command Phase".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
-    /// `COM_QUIT`: the client goes; it waits for no answer.
+    /// `COM_QUIT`: the client leaves and waits for no answer.
     Quit,
     /// `COM_INIT_DB`: use this database.
     InitDb(&'a [u8]),
@@ -23,9 +23,9 @@ pub enum Command<'a> {
     Statistics,
     /// `COM_PING`.
     Ping,
-    /// `COM_CHANGE_USER`: log in anew on this connection.
+    /// `COM_CHANGE_USER`: log in again on this connection.
     ChangeUser(Login<'a>),
-    /// `COM_RESET_CONNECTION`: forget what was said, save the login.
+    /// `COM_RESET_CONNECTION`: clear the connection's state, keep the login.
     ResetConnection,
     /// `COM_SET_OPTION`: whether a query may hold several statements. The answer is an EOF packet.
     SetOption {
@@ -36,19 +36,19 @@ pub enum Command<'a> {
     Prepare(&'a [u8]),
     /// `COM_STMT_EXECUTE`.
     Execute(Execute<'a>),
-    /// `COM_STMT_SEND_LONG_DATA`, a parameter in pieces, which floe does not take. It is not answered: the statement's
-    /// next execution is refused.
+    /// `COM_STMT_SEND_LONG_DATA`, a parameter in pieces. floe does not accept it. It gets no answer, but the
+    /// statement's next execution is refused.
     SendLongData {
         /// The statement.
         statement: u32,
     },
-    /// `COM_STMT_CLOSE`: forget a statement. It is not answered.
+    /// `COM_STMT_CLOSE`: drop a statement. It gets no answer.
     Close(u32),
-    /// `COM_STMT_RESET`: forget a statement's parameters in pieces and its cursor.
+    /// `COM_STMT_RESET`: drop a statement's parameters in pieces and its cursor.
     Reset(u32),
     /// A command that floe does not have: error 1047.
     Unknown(u8),
-    /// A command, by its number, that is not made as it has to be: error 1835.
+    /// A command, by its number, with malformed bytes: error 1835.
     Malformed(u8),
 }
 
@@ -56,7 +56,7 @@ impl<'a> Command<'a> {
     /// Reads a command of a client that opened with `capabilities`.
     ///
     /// # Errors
-    /// [`Error::OutOfOrder`] where the packet does not begin an exchange.
+    /// [`Error::OutOfOrder`] if the packet does not begin an exchange.
     pub fn read(packet: &Packet<'a>, capabilities: Capabilities) -> Result<Self, Error> {
         if packet.sequence != 0 {
             return Err(Error::OutOfOrder);
@@ -72,7 +72,7 @@ impl<'a> Command<'a> {
             0x01 => Self::Quit,
             0x02 => Self::InitDb(text),
             0x03 => Self::Query(text),
-            // A pattern for the columns' names follows, which no client sends.
+            // A pattern for the column names may follow; no client sends one.
             0x04 => Self::FieldList { table: until_zero(cursor).unwrap_or(text) },
             0x09 => Self::Statistics,
             0x0e => Self::Ping,
@@ -97,7 +97,7 @@ impl<'a> Command<'a> {
     }
 }
 
-/// The command that only a server gives itself; an empty packet counts as it.
+/// Only a server gives itself this command. An empty packet counts as it.
 const SLEEP: u8 = 0;
 
 fn number(cursor: &mut Cursor<'_>) -> Option<u32> {
@@ -109,16 +109,16 @@ fn number(cursor: &mut Cursor<'_>) -> Option<u32> {
 pub struct Execute<'a> {
     /// The statement.
     pub statement: u32,
-    /// Whether the client wants a cursor. A server without them answers with the rows themselves.
+    /// Whether the client wants a cursor. A server without cursors answers with the rows.
     pub cursor: bool,
     bound: &'a [u8],
 }
 
 impl<'a> Execute<'a> {
-    /// The values of the statement's `count` parameters. `types` is kept by the server for the statement, empty at
-    /// first: a client sends the parameters' types only where they are new.
+    /// The values of the statement's `count` parameters. The server keeps `types` for each statement, empty at first,
+    /// because a client sends the types only if they are new.
     ///
-    /// `None` where the packet holds no types and none are kept, or fewer than `count`: error 1835.
+    /// `None` if the packet holds no types and none are kept, or fewer than `count`: error 1835.
     ///
     /// Source: "COM_STMT_EXECUTE", "Binary Protocol Value".
     #[must_use]
@@ -142,7 +142,7 @@ impl<'a> Execute<'a> {
     }
 }
 
-/// The values of a statement's parameters, in their order. After `Err`, error 1835, nothing follows.
+/// The values of a statement's parameters, in order. After `Err`, error 1835, nothing follows.
 #[derive(Clone, Debug)]
 pub struct Parameters<'a, 't> {
     nulls: &'a [u8],
@@ -169,7 +169,7 @@ impl<'a> Iterator for Parameters<'a, '_> {
     }
 }
 
-/// A parameter's value is cut off, or of a type that MySQL does not have.
+/// A parameter's value is cut off, or its type is unknown to MySQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -180,7 +180,7 @@ pub enum Value<'a> {
     Null,
     /// An integer of at most 64 bits with a sign.
     Signed(i64),
-    /// An integer of at most 64 bits without one.
+    /// An integer of at most 64 bits without a sign.
     Unsigned(u64),
     /// A floating-point number.
     Double(f64),

@@ -1,4 +1,4 @@
-//! The greeting, the client's response, and whether it knows the password.
+//! The greeting, the client's response, and the check of the password.
 
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
@@ -7,7 +7,7 @@ use subtle::ConstantTimeEq;
 use super::{Capabilities, Error, Packet, length, until_zero};
 use crate::cursor::Cursor;
 
-/// What a server adds to a password's hash, so that a proof is good once: 20 printable bytes, fresh for each greeting.
+/// A server's salt for a password's hash. It makes a proof valid only once: 20 printable bytes, fresh for each greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Salt([u8; 20]);
 
@@ -18,7 +18,7 @@ impl Salt {
         bytes.iter().all(u8::is_ascii_graphic).then_some(Self(bytes))
     }
 
-    /// A salt of random bytes, each brought into range as MySQL does it; 131 bits are left of 160.
+    /// A salt of random bytes, each brought into range as MySQL does it. 131 of the 160 random bits remain.
     #[must_use]
     pub fn from_random(bytes: [u8; 20]) -> Self {
         Self(bytes.map(|byte| b'!' + byte % 94))
@@ -31,12 +31,12 @@ impl Salt {
     }
 }
 
-/// A way to show that one knows a password.
+/// A way to prove that one knows a password.
 ///
 /// Source: "Authentication Methods".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plugin {
-    /// `mysql_native_password`: every client has it, MySQL's own from 9.0 on excepted.
+    /// `mysql_native_password`: every client has it, except MySQL's own since 9.0.
     NativePassword,
     /// `caching_sha2_password`, its fast path.
     CachingSha2,
@@ -52,27 +52,27 @@ impl Plugin {
         }
     }
 
-    /// The one of that name.
+    /// The plugin of that name.
     #[must_use]
     pub fn named(name: &[u8]) -> Option<Self> {
         [Self::NativePassword, Self::CachingSha2].into_iter().find(|plugin| plugin.name().as_bytes() == name)
     }
 }
 
-/// What a server says first.
+/// The server's first packet.
 ///
 /// Source: "Protocol::HandshakeV10".
 #[derive(Clone, Copy, Debug)]
 pub struct Greeting<'a> {
     /// The server's version, which clients read as `major.minor.patch-text`. It holds no zero byte.
     pub version: &'a str,
-    /// The connection's number, as `CONNECTION_ID()` tells it.
+    /// The connection's number, which `CONNECTION_ID()` returns.
     pub connection: u32,
     /// The salt of this connection.
     pub salt: &'a Salt,
-    /// What the server can do.
+    /// The server's abilities.
     pub capabilities: Capabilities,
-    /// The way to log in that the server asks for.
+    /// The plugin that the server asks for.
     pub plugin: Plugin,
 }
 
@@ -89,7 +89,7 @@ impl Greeting<'_> {
             out.extend_from_slice(&self.connection.to_le_bytes());
             out.extend_from_slice(front);
             out.push(0);
-            // The collation utf8mb4_general_ci, and the state of a connection that commits by itself.
+            // The collation utf8mb4_general_ci, and the status of a connection that commits each statement.
             out.extend_from_slice(&[low, below, 45, 2, 0, above, high, 21]);
             out.extend_from_slice(&[0; 10]);
             out.extend_from_slice(back);
@@ -103,39 +103,39 @@ impl Greeting<'_> {
 /// A client's first packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening<'a> {
-    /// TLS comes next, with its handshake right behind this packet, and then the login, its number one higher.
+    /// TLS comes next: its handshake follows this packet directly. Then comes the login, with the next number.
     ///
     /// Source: "Protocol::SSLRequest".
     Tls,
-    /// Who the client is.
+    /// The login.
     Login(Login<'a>),
 }
 
-/// Who logs in.
+/// A client's login.
 ///
 /// Source: "Protocol::HandshakeResponse41", "COM_CHANGE_USER".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Login<'a> {
-    /// What both sides can do.
+    /// The abilities that both sides have.
     pub capabilities: Capabilities,
-    /// The number of the client's collation, its lower byte.
+    /// The lower byte of the client's collation number.
     pub collation: u8,
     /// The user's name.
     pub user: &'a [u8],
-    /// The proof that the client knows the password, made for [`Login::plugin`]. Empty for no password.
+    /// The proof that the client knows the password, made by [`Login::plugin`]. Empty for no password.
     pub proof: &'a [u8],
-    /// The database that is used from now on; `None` or empty for none.
+    /// The database to use from now on; `None` or empty for none.
     pub database: Option<&'a [u8]>,
-    /// The name of the way in which the proof was made; none where the client knows mysql_native_password alone.
+    /// The name of the plugin that made the proof; `None` if the client knows only mysql_native_password.
     pub plugin: Option<&'a [u8]>,
 }
 
 impl<'a> Opening<'a> {
-    /// Reads the packet that follows the greeting, or TLS's handshake. `offered` is what the greeting offered.
+    /// Reads the packet after the greeting, or after TLS's handshake. `offered` is what the greeting offered.
     ///
     /// # Errors
-    /// [`Error::OutOfOrder`], [`Error::TooOld`], [`Error::Compression`] in a login, or [`Error::Handshake`] where it is no
-    /// response.
+    /// In a login [`Error::OutOfOrder`], [`Error::TooOld`] or [`Error::Compression`]. [`Error::Handshake`] if it is no
+    /// response to the greeting.
     pub fn read(packet: &Packet<'a>, offered: Capabilities, after_tls: bool) -> Result<Self, Error> {
         if packet.sequence != 1 + u8::from(after_tls) {
             return Err(Error::OutOfOrder);
@@ -149,11 +149,11 @@ impl<'a> Opening<'a> {
         let [_, _, _, _, collation] = cursor.array().ok_or(Error::Handshake)?;
         cursor.take(23).ok_or(Error::Handshake)?;
         if cursor.rest().is_empty() {
-            // A client may send the same beginning twice, but asks for TLS once.
+            // A client may repeat the start of its packet after TLS, but it asks for TLS only once.
             let asked = capabilities.has(Capabilities::TLS) && !after_tls;
             return if asked { Ok(Self::Tls) } else { Err(Error::Handshake) };
         }
-        // A client that heeds the greeting leaves these out where they were not offered. The others send what nobody reads.
+        // A client that respects the greeting leaves these fields out. Other clients send them, and floe ignores them.
         let unoffered = |way: Capabilities| Capabilities(theirs).has(way) && !offered.has(way);
         if unoffered(Capabilities::COMPRESS) || unoffered(Capabilities::ZSTD) {
             return Err(Error::Compression);
@@ -171,14 +171,14 @@ fn login<'a>(cursor: &mut Cursor<'a>, capabilities: Capabilities, collation: u8)
     };
     let proof = cursor.take(length)?;
     let named = capabilities.has(Capabilities::CONNECT_WITH_DB);
-    // The last field that a client sends may lack its zero.
+    // The last field that a client sends may lack its final zero.
     let database = if named { Some(last(cursor)) } else { None };
     let plugin =
         capabilities.has(Capabilities::PLUGIN_AUTH).then(|| last(cursor)).filter(|name| !name.is_empty());
     Some(Login { capabilities, collation, user, proof, database, plugin })
 }
 
-/// The login that replaces another on a connection that both sides have opened with `capabilities`.
+/// The login that replaces another on a connection whose two sides opened it with `capabilities`.
 pub(super) fn change<'a>(cursor: &mut Cursor<'a>, capabilities: Capabilities) -> Option<Login<'a>> {
     let user = until_zero(cursor)?;
     let length = usize::from(cursor.byte()?);
@@ -196,8 +196,8 @@ fn last<'a>(cursor: &mut Cursor<'a>) -> &'a [u8] {
     until_zero(cursor).unwrap_or_else(|| cursor.take(rest.len()).unwrap_or_default())
 }
 
-/// Whether `proof`, made by mysql_native_password for this salt, is of the password of which `stored` is
-/// `SHA1(SHA1(password))`. An empty proof, which stands for no password, is not.
+/// Whether `proof` is right: mysql_native_password made it for this salt from the password for which `stored` is
+/// `SHA1(SHA1(password))`. An empty proof means no password, and is never right.
 ///
 /// Source: "Native Authentication": the proof is `SHA1(password) XOR SHA1(salt + SHA1(SHA1(password)))`.
 #[must_use]
@@ -208,9 +208,9 @@ pub fn native_password(proof: &[u8], salt: &Salt, stored: &[u8; 20]) -> bool {
     hash.as_slice().ct_eq(stored).into()
 }
 
-/// Whether `proof`, made by caching_sha2_password for this salt, is of the password of which `stored` is
-/// `SHA256(SHA256(password))`. An empty proof, which stands for no password, is not. Where it is,
-/// [`Replies::fast`](super::Replies::fast) comes before the OK.
+/// Whether `proof` is right: caching_sha2_password made it for this salt from the password for which `stored` is
+/// `SHA256(SHA256(password))`. An empty proof means no password, and is never right. If the proof is right, send
+/// [`Replies::fast`](super::Replies::fast) before the OK.
 ///
 /// Source: "Caching_sha2_password information": the proof is
 /// `SHA256(password) XOR SHA256(SHA256(SHA256(password)) + salt)`.

@@ -2,7 +2,7 @@
 
 use super::{Capabilities, LONGEST, Plugin, Salt};
 
-/// Writes the packets that answer one packet, and numbers them.
+/// Writes and numbers the packets that answer one packet.
 #[derive(Debug)]
 pub struct Replies<'o> {
     out: &'o mut Vec<u8>,
@@ -10,20 +10,20 @@ pub struct Replies<'o> {
     capabilities: Capabilities,
 }
 
-/// What a statement did.
+/// The result of a statement.
 ///
 /// Source: "OK_Packet".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Rows that were changed; 2 for a row that replaced one.
+    /// How many rows were changed; a replaced row counts as 2.
     pub affected: u64,
-    /// The first ID that was made; 0 for none.
+    /// The first ID that the statement made; 0 for none.
     pub last_insert_id: u64,
-    /// How the connection stands.
+    /// The connection's status.
     pub status: Status,
 }
 
-/// How a connection stands.
+/// A connection's status.
 ///
 /// Source: "SERVER_STATUS_flags_enum".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Status {
 }
 
 impl Default for Status {
-    /// Commits by itself, and nothing follows.
+    /// The connection commits each statement, and no further answer follows.
     fn default() -> Self {
         Self { autocommit: true, in_transaction: false, more_results: false }
     }
@@ -54,7 +54,7 @@ impl Status {
 /// Source: "Protocol::ColumnDefinition41".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column<'a> {
-    /// What the client calls it.
+    /// Its name for the client.
     pub name: &'a [u8],
     /// Whether it holds unsigned integers of 64 bits; otherwise text in utf8mb4.
     pub integer: bool,
@@ -72,7 +72,7 @@ pub enum Cell<'a> {
 }
 
 impl<'o> Replies<'o> {
-    /// Answers a packet of number `sequence` at the end of `out`.
+    /// Answers packet number `sequence`, at the end of `out`.
     pub fn new(out: &'o mut Vec<u8>, sequence: u8, capabilities: Capabilities) -> Self {
         Self { out, sequence: sequence.wrapping_add(1), capabilities }
     }
@@ -87,7 +87,7 @@ impl<'o> Replies<'o> {
         self.sequence = packet(self.out, self.sequence, write);
     }
 
-    /// It was done.
+    /// The statement succeeded.
     pub fn ok(&mut self, done: &Done) {
         self.done(0x00, done);
     }
@@ -102,8 +102,8 @@ impl<'o> Replies<'o> {
         });
     }
 
-    /// It was not done: the error's number, its SQLSTATE, and its text, of which the first 512 bytes are sent, as in
-    /// MySQL.
+    /// The statement failed: the error's number, its SQLSTATE and its text. As in MySQL, at most 512 bytes of the text
+    /// are sent.
     ///
     /// Source: "ERR_Packet".
     pub fn error(&mut self, code: u16, state: &[u8; 5], text: &str) {
@@ -118,7 +118,7 @@ impl<'o> Replies<'o> {
         });
     }
 
-    /// The EOF packet, which answers `COM_SET_OPTION`; to a client that wants none, an OK packet that begins like it.
+    /// The EOF packet, which answers `COM_SET_OPTION`. A client with `DEPRECATE_EOF` gets an OK packet that begins like it.
     ///
     /// Source: "EOF_Packet", "OK_Packet".
     pub fn eof(&mut self, status: Status) {
@@ -137,12 +137,12 @@ impl<'o> Replies<'o> {
         });
     }
 
-    /// A line of text that answers `COM_STATISTICS`.
+    /// A line of text, which answers `COM_STATISTICS`.
     pub fn statistics(&mut self, text: &str) {
         self.packet(|out| out.extend_from_slice(text.as_bytes()));
     }
 
-    /// The beginning of rows: which columns they have. Then come the rows, then [`Replies::eof`].
+    /// The start of a result: its columns. Then come the rows, then [`Replies::eof`].
     ///
     /// Source: "Text Resultset".
     pub fn columns(&mut self, columns: &[Column<'_>], status: Status) {
@@ -150,7 +150,7 @@ impl<'o> Replies<'o> {
         self.definitions(columns, status);
     }
 
-    /// Columns, and the packet that ends them for clients that want one.
+    /// Columns, and the packet that ends them if the client wants one.
     fn definitions(&mut self, columns: &[Column<'_>], status: Status) {
         if columns.is_empty() {
             return;
@@ -164,8 +164,8 @@ impl<'o> Replies<'o> {
     }
 
     fn definition(&mut self, column: &Column<'_>, default: &[u8]) {
-        // The collation `binary`, 20 digits, LONGLONG, NOT NULL and unsigned and binary; or utf8mb4, a length that
-        // promises little, VAR_STRING.
+        // The collation `binary`, 20 digits, LONGLONG, and the flags NOT NULL, unsigned and binary. For text: utf8mb4,
+        // a length that promises little, VAR_STRING.
         let (collation, width, kind, flags) =
             if column.integer { (63_u16, 20_u32, 0x08, 0x00a1_u16) } else { (45, 1024, 0xfd, 0) };
         self.packet(|out| {
@@ -207,7 +207,7 @@ impl<'o> Replies<'o> {
     pub fn binary_row(&mut self, cells: &[Cell<'_>]) {
         self.packet(|out| {
             out.push(0);
-            // Two bits of the first byte stand for nothing.
+            // The first two bits of the NULL bitmap are unused.
             for from in 0..cells.len().saturating_add(2).div_ceil(8) {
                 let bits = (0..8_usize).filter(|bit| {
                     let cell = (from * 8 + bit).checked_sub(2).and_then(|at| cells.get(at));
@@ -225,11 +225,11 @@ impl<'o> Replies<'o> {
         });
     }
 
-    /// A statement was prepared: its number, how many parameters it takes, and the columns that its rows will have.
+    /// The answer to a prepared statement: its number, how many parameters it takes, and the columns of its rows.
     ///
     /// Source: "COM_STMT_PREPARE Response".
     pub fn prepared(&mut self, statement: u32, parameters: u16, columns: &[Column<'_>], status: Status) {
-        // Columns are a server's own, and few; a count that does not fit has no packet.
+        // The server chooses the columns, and they are few. A count that does not fit has no packet.
         let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
         let columns = columns.get(..usize::from(count)).unwrap_or_default();
         self.packet(|out| {
@@ -250,7 +250,7 @@ impl<'o> Replies<'o> {
         self.definitions(columns, status);
     }
 
-    /// The answer to `COM_FIELD_LIST`: a table's columns, none of which has a default.
+    /// The answer to `COM_FIELD_LIST`: a table's columns, without defaults.
     pub fn fields(&mut self, columns: &[Column<'_>], status: Status) {
         for column in columns {
             self.definition(column, &[0xfb]);
@@ -258,8 +258,8 @@ impl<'o> Replies<'o> {
         self.eof(status);
     }
 
-    /// Asks for a proof made in another way, or for another salt. The client's answer is a packet that holds the proof
-    /// alone; its number is [`Replies::sequence`] then.
+    /// Asks for a proof by another plugin, or for another salt. The client's answer is a packet with the proof alone,
+    /// and its number is [`Replies::sequence`] at that time.
     ///
     /// Source: "Protocol::AuthSwitchRequest".
     pub fn switch(&mut self, plugin: Plugin, salt: &Salt) {
@@ -272,7 +272,7 @@ impl<'o> Replies<'o> {
         });
     }
 
-    /// Says that the proof of caching_sha2_password was right. An OK packet follows.
+    /// Says that the caching_sha2_password proof was right. An OK packet follows.
     ///
     /// Source: "Protocol::AuthMoreData", `fast_auth_success`.
     pub fn fast(&mut self) {
@@ -282,8 +282,8 @@ impl<'o> Replies<'o> {
 
 const NO_WARNINGS: [u8; 2] = [0, 0];
 
-/// Writes a payload behind its header, and gives the number of the packet after it. One of 16 MiB - 1 bytes or more
-/// goes in pieces, of which the last is shorter, if need be empty.
+/// Writes a payload after its header, and returns the next packet's number. A payload of 16 MiB - 1 bytes or more goes
+/// in pieces. The last piece is shorter, and may be empty.
 pub(super) fn packet(out: &mut Vec<u8>, sequence: u8, write: impl FnOnce(&mut Vec<u8>)) -> u8 {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -331,7 +331,7 @@ fn push_length(out: &mut Vec<u8>, number: u64) {
     }
 }
 
-/// The same of a size, which has no more than 64 bits on any machine.
+/// The same for a size, which has at most 64 bits on any machine.
 fn push_size(out: &mut Vec<u8>, size: usize) {
     push_length(out, u64::try_from(size).unwrap_or(u64::MAX));
 }
@@ -341,7 +341,7 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-/// The digits of a number, written to the end of `digits`.
+/// A number's digits, written to the end of `digits`.
 fn decimal(number: u64, digits: &mut [u8; 20]) -> &[u8] {
     let mut rest = number;
     let mut first = digits.len();

@@ -1,7 +1,7 @@
-//! The few statements that users of a ticket server, and the libraries under them, send.
+//! The few statements that a ticket server's users and their libraries send.
 //!
-//! Anything else is [`Statement::Other`]: this is no parser of SQL. Names and texts are given as they stand in the
-//! query, without their quotes; one that has an escape in it makes its statement `Other`.
+//! Everything else is [`Statement::Other`]: this is no SQL parser. Names and texts are given as in the query, without
+//! their quotes. An escape in one makes its statement `Other`.
 //!
 //! # Example
 //! ```
@@ -18,39 +18,39 @@ use self::words::{Word, Words};
 
 mod words;
 
-/// A statement, and how many `?` stand in it for parameters.
+/// A statement, and how many `?` parameters it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parsed<'a> {
-    /// What it asks for.
+    /// The statement.
     pub statement: Statement<'a>,
-    /// Its parameters. Zero for `Other`.
+    /// How many parameters it has. Zero for `Other`.
     pub parameters: usize,
 }
 
-/// What a statement asks for.
+/// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Statement<'a> {
     /// `INSERT INTO t (stub) VALUES ('a'), ('b')`, `REPLACE …`, and the forms without columns or with `SET stub = 'a'`.
-    /// No row gives a number: who wants a certain ID is not served (`0` stands for the next one, as in MySQL).
+    /// No row gives a number: a request for a certain ID is not served (`0` means the next one, as in MySQL).
     Insert {
         /// The table.
         table: Table<'a>,
         /// How many rows, at least one.
         rows: usize,
-        /// Whether it is a `REPLACE`, which counts two rows for each that it replaced.
+        /// Whether it is a `REPLACE`, which counts two rows for each row that it replaced.
         replace: bool,
     },
     /// `SELECT` of a list without a table, or `FROM DUAL`.
     Select {
-        /// What is asked for, at least one and at most [`MOST`].
+        /// The items, at least one and at most [`MOST`].
         items: Vec<Item<'a>>,
-        /// At most so many rows; a list without a table has one.
+        /// The row limit. A list without a table has one row.
         limit: Option<u64>,
     },
-    /// `SET` of a session's variables, names, character sets, or a transaction's properties; not of passwords, roles,
-    /// global variables, and those that decide which IDs come next.
+    /// `SET` of a session's variables, names, character sets, or a transaction's properties. Not of passwords, roles,
+    /// global variables, or variables that decide which IDs come next.
     Set {
-        /// What it says of `autocommit`, if anything.
+        /// The new value of `autocommit`, if it is set.
         autocommit: Option<bool>,
     },
     /// `USE database`.
@@ -72,7 +72,7 @@ pub enum Statement<'a> {
         /// `SHOW FULL FIELDS`, which has three columns more.
         full: bool,
     },
-    /// Which tables there are, as ActiveRecord asks `information_schema` for it.
+    /// The list of tables, as ActiveRecord asks `information_schema` for it.
     Tables {
         /// Only the table of this name.
         named: Option<&'a [u8]>,
@@ -86,13 +86,13 @@ pub enum Statement<'a> {
         /// The next ID is to be at least this.
         next: u64,
     },
-    /// Nothing but comments: error 1065 in MySQL.
+    /// Only comments: error 1065 in MySQL.
     Empty,
-    /// Anything else: error 1064. It holds the query from the word on at which the statement became so.
+    /// Any other statement: error 1064. It holds the query from the first word that floe does not understand.
     Other(&'a [u8]),
 }
 
-/// A table's name, and its database's where that was given.
+/// A table's name, and its database's name if given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table<'a> {
     /// `db` of `db.table`.
@@ -104,18 +104,18 @@ pub struct Table<'a> {
 /// One item of a `SELECT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item<'a> {
-    /// What is asked for.
+    /// The item's value.
     pub value: Expression<'a>,
-    /// Whether only that is asked for: `IS NULL` (true), `IS NOT NULL` (false).
+    /// Whether the item only asks for `IS NULL` (true) or `IS NOT NULL` (false).
     pub is_null: Option<bool>,
-    /// What the column is called: the alias, or the item as it stands in the query.
+    /// The column's name: the alias, or the item as written in the query.
     pub name: &'a [u8],
 }
 
-/// What an item of a `SELECT` asks for.
+/// The value of a `SELECT` item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expression<'a> {
-    /// `@@name`, `@@session.name`, `@@global.name`: the name as it stands there, in capitals or not.
+    /// `@@name`, `@@session.name`, `@@global.name`: the name as the query writes it, in either case.
     Variable(&'a [u8]),
     /// `name()`, without arguments: `LAST_INSERT_ID`, `DATABASE`, …
     Function(&'a [u8]),
@@ -123,34 +123,34 @@ pub enum Expression<'a> {
     Integer(u64),
     /// A text.
     Text(&'a [u8]),
-    /// NULL, and `CONVERT_TZ` of three texts, which is NULL where no time zones are loaded.
+    /// NULL; and `CONVERT_TZ` of three texts, which is NULL if no time zones are loaded.
     Null,
     /// `?`.
     Parameter,
 }
 
-/// Which variables are shown.
+/// The variables to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Which<'a> {
     /// All.
     All,
     /// `LIKE 'pattern'`.
     Like(&'a [u8]),
-    /// `WHERE Variable_name = 'a' OR Variable_name IN ('b', 'c')`, at most [`MOST`] of them; `LIKE` is taken for `=`
-    /// only where its pattern is plain.
+    /// `WHERE Variable_name = 'a' OR Variable_name IN ('b', 'c')`, at most [`MOST`] of them. `LIKE` counts as `=` only
+    /// if its pattern is plain.
     Named(Vec<&'a [u8]>),
 }
 
-/// The most items that a `SELECT` or a `SHOW VARIABLES` names. A statement with more is `Other`.
+/// The most items that one `SELECT` or `SHOW VARIABLES` may name. A statement with more is `Other`.
 pub const MOST: usize = 64;
 
-/// The statements of a query, which `;` divides. What it costs is bounded by the query's length.
+/// A query's statements, separated by `;`. The query's length bounds the cost.
 #[must_use]
 pub fn statements(query: &[u8]) -> Statements<'_> {
     Statements { words: Words::new(query), began: false }
 }
 
-/// The statements of the same query that follow a [`Place`] in it.
+/// The statements after a [`Place`] in the same query.
 #[must_use]
 pub fn statements_from(query: &[u8], place: Place) -> Statements<'_> {
     Statements { words: Words::resume(query, place.at, place.executable), began: place.began }
@@ -164,7 +164,7 @@ pub struct Place {
     began: bool,
 }
 
-/// The statements of a query.
+/// A query's statements.
 #[derive(Clone, Debug)]
 pub struct Statements<'a> {
     words: Words<'a>,
@@ -172,7 +172,7 @@ pub struct Statements<'a> {
 }
 
 impl Statements<'_> {
-    /// Where the next statement begins.
+    /// The start of the next statement.
     #[must_use]
     pub fn place(&self) -> Place {
         Place { at: self.words.position(), executable: self.words.is_executable(), began: self.began }
@@ -190,7 +190,7 @@ impl<'a> Iterator for Statements<'a> {
     type Item = Parsed<'a>;
 
     fn next(&mut self) -> Option<Parsed<'a>> {
-        // Behind the last `;` nothing need stand; a query without any word is one empty statement.
+        // Nothing needs to follow the last `;`. A query without any word is one empty statement.
         if self.words.peek() == Word::End && std::mem::replace(&mut self.began, true) {
             return None;
         }
@@ -209,7 +209,7 @@ impl<'a> Iterator for Statements<'a> {
     }
 }
 
-/// What a client can not set: which IDs come next, and what holds for others.
+/// Settings that a client cannot change: they decide which IDs come next, or they affect other clients.
 const SETTLED: [&str; 8] = [
     "AUTO_INCREMENT_INCREMENT",
     "AUTO_INCREMENT_OFFSET",
@@ -221,7 +221,7 @@ const SETTLED: [&str; 8] = [
     "PERSIST_ONLY",
 ];
 
-/// Reads one statement. `None` is what floe does not know.
+/// Reads one statement. `None` means that floe does not know it.
 struct Reader<'a> {
     words: Words<'a>,
     parameters: usize,
@@ -303,7 +303,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is left of a list behind its `(`: how many there are, none included.
+    /// The rest of a list after its `(`: its length, possibly zero.
     fn list(&mut self, one: impl Fn(&mut Self) -> Option<()>) -> Option<usize> {
         if self.sign(b')') {
             return Some(0);
@@ -319,7 +319,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A value in a row, which must not be an ID.
+    /// A value in a row. It must not be an ID.
     fn cell(&mut self) -> Option<()> {
         match self.words.next() {
             Word::Text(_) => Some(()),
@@ -413,7 +413,7 @@ impl<'a> Reader<'a> {
         Some(Item { value, is_null, name: alias.unwrap_or(plain) })
     }
 
-    /// What is left of ActiveRecord's question for tables.
+    /// The rest of ActiveRecord's query for tables.
     fn tables(&mut self) -> Option<Statement<'a>> {
         self.phrase("FROM (SELECT table_name, table_type FROM information_schema.tables").then_some(())?;
         self.phrase("WHERE table_schema = database()) _subquery").then_some(())?;
@@ -435,7 +435,7 @@ impl<'a> Reader<'a> {
         Some(Statement::Tables { named })
     }
 
-    /// What is left of ActiveRecord's question for a primary key.
+    /// The rest of ActiveRecord's query for a primary key.
     fn primary_key(&mut self) -> Option<Statement<'a>> {
         self.phrase("FROM information_schema.statistics WHERE index_name = 'PRIMARY'").then_some(())?;
         self.phrase("AND table_schema = database() AND table_name =").then_some(())?;
@@ -443,7 +443,7 @@ impl<'a> Reader<'a> {
         self.phrase("ORDER BY seq_in_index").then_some(Statement::PrimaryKey(table))
     }
 
-    /// These words and signs, one after the other.
+    /// These words and signs, in this order.
     fn phrase(&mut self, phrase: &str) -> bool {
         let mut wanted = Words::new(phrase.as_bytes());
         loop {
@@ -459,7 +459,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Everything up to the statement's end, save what would be a lie to accept.
+    /// The rest of a `SET` up to the statement's end, without settings that it would be a lie to accept.
     fn set(&mut self) -> Option<Statement<'a>> {
         let mut autocommit = None;
         if self.any(&["PASSWORD", "ROLE", "DEFAULT", "RESOURCE"]) {
@@ -532,7 +532,7 @@ impl<'a> Reader<'a> {
                 }
                 self.sign(b')').then_some(())?;
             } else if self.keyword("LIKE") {
-                // `_` stands for any character, itself included; `%` would name more than one variable.
+                // `_` matches any character, also itself. `%` would match more than one variable.
                 names.push(self.text().filter(|pattern| !pattern.contains(&b'%'))?);
             } else {
                 self.sign(b'=').then_some(())?;
@@ -602,7 +602,7 @@ fn equal(word: &[u8], keyword: &str) -> bool {
     word.eq_ignore_ascii_case(keyword.as_bytes())
 }
 
-/// A number of at most 64 bits; `None` beyond.
+/// A number of at most 64 bits; `None` if it is larger.
 fn integer(digits: &[u8]) -> Option<u64> {
     str::from_utf8(digits).ok()?.parse().ok()
 }

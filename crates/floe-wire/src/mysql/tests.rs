@@ -17,7 +17,7 @@ fn command(payload: &[u8]) -> Command<'_> {
     Command::read(&Packet { sequence: 0, payload }, Capabilities::OFFERED).unwrap()
 }
 
-/// The packets that `write` writes in answer to packet 0, without their headers, which are checked.
+/// The packets that `write` writes in answer to packet 0. Their headers are checked and removed.
 fn written(capabilities: Capabilities, write: impl FnOnce(&mut Replies<'_>)) -> Vec<Vec<u8>> {
     let mut out = b"before".to_vec();
     write(&mut Replies::new(&mut out, 0, capabilities));
@@ -84,7 +84,7 @@ fn a_salt_is_printable_whatever_it_is_drawn_from() {
     }
 }
 
-/// The beginning of a response: capabilities, longest packet, collation, and 23 zeros.
+/// The start of a response: capabilities, longest packet, collation, and 23 zeros.
 fn response(capabilities: u32, rest: &[u8]) -> Vec<u8> {
     [&capabilities.to_le_bytes()[..], b"\0\0\0\x01\x2d", &[0; 23], rest].concat()
 }
@@ -142,7 +142,7 @@ fn hex<const N: usize>(digits: &str) -> [u8; N] {
     std::array::from_fn(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).unwrap())
 }
 
-/// Proofs and hashes of `secret` as PyMySQL and Python's hashlib make them.
+/// Proofs and hashes of `secret`, made by PyMySQL and by Python's hashlib.
 #[test]
 fn only_a_proof_of_the_password_for_this_salt_is_right() {
     let stored: [u8; 20] = hex("14e65567abdb5135d0cfd9a70b3032c179a49ee7");
@@ -202,7 +202,7 @@ fn commands_are_read() {
     assert_eq!(Command::read(&late, Capabilities::OFFERED), Err(Error::OutOfOrder));
 }
 
-/// What a statement's parameters are, with `bound` behind the packet's fixed fields.
+/// A statement's parameters, with `bound` after the packet's fixed fields.
 fn bound(count: usize, types: &mut Vec<[u8; 2]>, bytes: &[u8]) -> Option<String> {
     let payload = [b"\x17\x01\0\0\0\0\x01\0\0\0", bytes].concat();
     let Command::Execute(execute) = command(&payload) else { panic!() };

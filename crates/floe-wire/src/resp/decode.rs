@@ -1,61 +1,61 @@
-//! Commands, from bytes.
+//! Reads commands from bytes.
 
 use std::fmt;
 
 use super::{Encoder, Version, line};
 use crate::cursor::Cursor;
 
-/// What a client may ask for at most.
+/// Limits on a client's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The bytes of one request, from its first to its last line end.
+    /// Most bytes in a request, from its first byte to its last line end.
     pub request_bytes: usize,
-    /// The arguments of one request, its command among them.
+    /// Most arguments in a request, including its command.
     pub arguments: usize,
 }
 
 /// Reads one connection's requests.
 ///
-/// Between two calls it keeps where it stopped in a request that has not come whole, so that a request which comes a
-/// byte at a time is not read again from its front with each byte, and buffers that the next request uses again.
+/// Between two calls it keeps its position in an incomplete request, so a request that arrives byte by byte is not read
+/// again from its front with each byte. It also keeps buffers for the next request.
 #[derive(Debug)]
 pub struct Decoder {
     limits: Limits,
     state: State,
     arguments: Vec<Span>,
-    /// The arguments of a line with its quotes and escapes taken away, one after the other.
+    /// The arguments of a line without their quotes and escapes, one after the other.
     unquoted: Vec<u8>,
 }
 
-/// A command and its arguments, in the order in which they came. Borrows from the bytes that were decoded, and from
-/// the decoder until its next call.
+/// A command and its arguments, in order. It borrows from the decoded bytes, and from the decoder until the decoder's
+/// next call.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     source: &'a [u8],
     arguments: &'a [Span],
 }
 
-/// Why a stream of requests can not go on. The reply to it is [`Error::encode`]'s; then the connection is to be closed.
+/// Why a stream of requests cannot continue. Reply with [`Error::encode`], then close the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// What stands after `*` is no number of arguments.
+    /// The text after `*` is no number of arguments.
     ArrayLength,
-    /// What stands after `$` is no length.
+    /// The text after `$` is no length.
     BulkLength,
-    /// An argument does not begin with `$`; the byte that it begins with. An array in an array is this one.
+    /// An argument begins with this byte and not with `$`. An array inside an array gives this error.
     NotBulk(u8),
-    /// An argument is longer than it said: no line end stands after it.
+    /// An argument is longer than it said: no line end follows it.
     BulkEnd,
     /// More arguments than this limit.
     TooManyArguments(usize),
-    /// A request, or a line, of more bytes than this limit.
+    /// A request, or a line, is longer than this limit.
     TooLarge(usize),
-    /// A quote in a line that is not closed, or that is closed in the middle of a word.
+    /// A quote in a line is not closed, or is closed in the middle of a word.
     Quotes,
 }
 
-/// Where an argument stands in a request.
+/// The place of an argument in a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     pub(super) start: usize,
@@ -77,11 +77,11 @@ enum State {
     },
 }
 
-/// What a decoder keeps allocated between requests, so that one large request does not cost memory for ever.
+/// The most that a decoder keeps allocated between requests, so that one large request does not hold memory for ever.
 const KEPT_ARGUMENTS: usize = 64;
 const KEPT_BYTES: usize = 1_024;
 
-/// A sign and the digits of 2^63, which is as long as Redis reads a length.
+/// A sign and the digits of 2^63: the longest length that Redis reads.
 const LENGTH_BYTES: usize = 20;
 
 impl Decoder {
@@ -90,19 +90,19 @@ impl Decoder {
         Self { limits, state: State::Start, arguments: Vec::new(), unquoted: Vec::new() }
     }
 
-    /// The request at the front of `bytes`, and how many bytes of them it takes (at least one); `None` while it has
-    /// not come whole.
+    /// The request at the front of `bytes`, and its length in bytes (at least one); `None` until it has arrived
+    /// completely.
     ///
-    /// After `None`, the next call's bytes begin with these again, and more have come. A request may be without
-    /// any argument (`*0`, or an empty line): it is to be skipped without a reply.
+    /// After `None`, the next call's bytes must begin with these and hold more. A request may have no arguments (`*0`,
+    /// or an empty line): skip it without a reply.
     ///
     /// # Errors
-    /// [`Error`] if what has come can not become a request, whatever follows. A length over a limit is refused when
-    /// it has been read, before what it announces has come.
+    /// [`Error`] if these bytes cannot become a request, whatever follows. A length over a limit is refused when it has
+    /// been read, before the bytes that it announces arrive.
     pub fn decode<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Option<(Request<'a>, usize)>, Error> {
         match (self.state, bytes.first()) {
             (State::Start, None) => {
-                // A connection may now be idle for long, and there may be many.
+                // The connection may now be idle for long, and there may be many.
                 self.forget();
                 Ok(None)
             }
@@ -113,7 +113,7 @@ impl Decoder {
                 cursor.byte();
                 match number(&mut cursor).ok_or(Error::ArrayLength)? {
                     None => Ok(None),
-                    // Redis takes a negative count for an empty array.
+                    // Redis treats a negative count as an empty array.
                     Some(count) => self.array(cursor, usize::try_from(count).unwrap_or(0)),
                 }
             }
@@ -139,7 +139,7 @@ impl Decoder {
         self.unquoted.shrink_to(KEPT_BYTES);
     }
 
-    /// The rest of an array: `missing` arguments from the cursor on.
+    /// The rest of an array: `missing` arguments from the cursor.
     fn array<'a>(
         &'a mut self,
         mut cursor: Cursor<'a>,
@@ -192,7 +192,7 @@ impl Decoder {
         self.arguments.capacity() * size_of::<Span>() + self.unquoted.capacity()
     }
 
-    /// How many of the first `come` bytes will be read again when more have come.
+    /// How many of the first `come` bytes will be read again when more arrive.
     pub(super) fn unread(&self, come: usize) -> usize {
         match self.state {
             State::Start => come,
@@ -229,8 +229,8 @@ fn argument(cursor: &mut Cursor<'_>, request_bytes: usize) -> Result<Option<Span
     }
 }
 
-/// A decimal number and its line end: outside `None` if it is none, inside `None` if it has not come whole. As Redis
-/// reads one, without a plus sign or leading zeros.
+/// A decimal number and its line end. The outer `None`: this is no number. The inner `None`: it has not arrived
+/// completely. As in Redis, it has no plus sign and no leading zeros.
 fn number(cursor: &mut Cursor<'_>) -> Option<Option<i64>> {
     let rest = cursor.rest();
     // Almost every length that clients send has one digit.
@@ -258,23 +258,23 @@ fn number(cursor: &mut Cursor<'_>) -> Option<Option<i64>> {
 }
 
 impl<'a> Request<'a> {
-    /// The first argument, in the client's upper or lower case; `None` if the request is empty.
+    /// The first argument, in the client's case; `None` if the request is empty.
     pub fn command(&self) -> Option<&'a [u8]> {
         self.get(0)
     }
 
-    /// The argument at `index`, where the command is at 0.
+    /// The argument at `index`; the command is at 0.
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
         let span = self.arguments.get(index)?;
         self.source.get(span.start..span.end)
     }
 
-    /// How many arguments there are, the command among them.
+    /// How many arguments there are, including the command.
     pub fn len(&self) -> usize {
         self.arguments.len()
     }
 
-    /// Whether there is not even a command: then the request is to be skipped without a reply.
+    /// Whether there is no command: then skip the request without a reply.
     pub fn is_empty(&self) -> bool {
         self.arguments.is_empty()
     }
@@ -286,7 +286,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// How many arguments there are, but not what they say: a password may be among them.
+/// Shows how many arguments there are, but not their text: a password may be among them.
 impl fmt::Debug for Request<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Request").field("arguments", &self.len()).finish_non_exhaustive()
@@ -294,7 +294,7 @@ impl fmt::Debug for Request<'_> {
 }
 
 impl Error {
-    /// Appends the reply that the client is owed before the connection is closed; the same in both versions.
+    /// Appends the last reply before the connection is closed; it is the same in both versions.
     ///
     /// ```
     /// let mut output = Vec::new();
@@ -306,7 +306,7 @@ impl Error {
     }
 }
 
-/// In Redis' own words where it has some, since clients are known to match them.
+/// In Redis' own words if it has some, because clients are known to match them.
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Protocol error: ")?;

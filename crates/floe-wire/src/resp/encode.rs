@@ -1,8 +1,8 @@
-//! Replies, to bytes.
+//! Writes replies as bytes.
 
 use crate::one_line;
 
-/// Which version of the protocol a connection speaks: 2 until the client has said `HELLO 3`.
+/// The protocol version of a connection: 2 until the client says `HELLO 3`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
     /// RESP2.
@@ -12,8 +12,8 @@ pub enum Version {
     Three,
 }
 
-/// Appends replies to a connection's output. An array or a map is announced with its length, and then its elements are
-/// written one by one.
+/// Appends replies to a connection's output. Announce an array or a map with its length, then write its elements one by
+/// one.
 ///
 /// ```
 /// use floe_wire::resp::{Encoder, Version};
@@ -48,8 +48,8 @@ impl<'a> Encoder<'a> {
         self.output.extend_from_slice(b"\r\n");
     }
 
-    /// `-CODE message`, where clients branch on the code. A line end, which would end the reply, is written as a
-    /// space, as in Redis: a message may quote what a client sent.
+    /// `-CODE message`. Clients branch on the code. A line end would end the reply, so it is written as a space, as in
+    /// Redis: a message may quote a client's bytes.
     pub fn error(&mut self, code: &str, message: &str) {
         self.output.push(b'-');
         one_line::extend(self.output, code);
@@ -70,12 +70,12 @@ impl<'a> Encoder<'a> {
         self.output.extend_from_slice(b"\r\n");
     }
 
-    /// A number as a string, which is how `GET` answers one.
+    /// A number as a string: the reply to `GET`.
     pub fn bulk_number(&mut self, number: i64) {
         self.bulk(itoa::Buffer::new().format(number).as_bytes());
     }
 
-    /// Nothing: a key that is not there.
+    /// Nothing: the key does not exist.
     pub fn null(&mut self) {
         let null: &[u8] = match self.version {
             Version::Two => b"$-1\r\n",
@@ -89,7 +89,7 @@ impl<'a> Encoder<'a> {
         self.sized(b'*', length);
     }
 
-    /// Announces a map of `pairs`, each of which is two replies: a key, a value. Version 2 has no maps, and gets an
+    /// Announces a map of `pairs`, each of which is two replies: a key and a value. Version 2 has no maps: it gets an
     /// array of twice the length.
     ///
     /// # Panics
@@ -101,7 +101,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// A number with a fraction; in version 2, which has none, as a string.
+    /// A number with a fraction. Version 2 has none: it gets a string.
     pub fn double(&mut self, number: f64) {
         let text = if number.is_nan() { "nan".to_owned() } else { number.to_string() };
         match self.version {
@@ -114,7 +114,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Text for people, such as `INFO`'s, which redis-cli shows with its line ends; in version 2 a bulk string.
+    /// Text for people, such as `INFO`'s, which redis-cli shows with its line ends. Version 2 gets a bulk string.
     ///
     /// # Panics
     /// If the text's length and four do not fit a `usize`.

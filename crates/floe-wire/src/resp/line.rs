@@ -1,11 +1,11 @@
-//! A command on one line, as people type it: words between spaces, quoted where they have to be.
+//! Splits a command on one line, as people type it: words between spaces, in quotes if needed.
 
 use super::decode::{Error, Span};
 
-/// Appends the words of `line` to `unquoted`, one after the other, and where each stands to `words`.
+/// Appends the words of `line` to `unquoted`, one after the other, and the span of each to `words`.
 ///
-/// Between double quotes `\n \r \t \b \a \xff` and a backslash before any other byte are escapes; between single quotes
-/// `\'` is the only one. A quote may begin inside a word, but has to end it.
+/// Between double quotes, `\n \r \t \b \a \xff` and a backslash before any other byte are escapes. Between single
+/// quotes, only `\'` is one. A quote may begin inside a word, but must end it.
 pub(super) fn split(
     line: &[u8],
     limit: usize,
@@ -25,7 +25,7 @@ pub(super) fn split(
     Ok(())
 }
 
-/// Takes the word at the front of `rest`; what follows it.
+/// Takes the word at the front of `rest`, and returns the rest after it.
 fn word<'a>(mut rest: &'a [u8], unquoted: &mut Vec<u8>) -> Result<&'a [u8], Error> {
     loop {
         rest = match rest {
@@ -87,7 +87,7 @@ fn single_quoted<'a>(mut rest: &'a [u8], unquoted: &mut Vec<u8>) -> Result<&'a [
     }
 }
 
-/// The value of a hexadecimal digit, of which it is known that it is one.
+/// The value of a byte that is known to be a hexadecimal digit.
 fn hex(digit: u8) -> u8 {
     match digit {
         b'0'..=b'9' => digit - b'0',

@@ -6,7 +6,7 @@ const LIMITS: Limits = Limits { request_bytes: 4_096, arguments: 64 };
 
 type Words = Vec<Vec<u8>>;
 
-/// Every request in the bytes, which come in pieces of these lengths (and then the rest), and how the stream ends.
+/// Every request in bytes that arrive in pieces of these lengths (and then the rest), and how the stream ends.
 fn decode(bytes: &[u8], pieces: &[usize], limits: Limits) -> (Vec<Words>, Result<usize, Error>) {
     let mut decoder = Decoder::new(limits);
     let mut requests = Vec::new();
@@ -65,7 +65,7 @@ fn bytes_in_an_argument_are_only_bytes() {
     assert_eq!(whole(&command(std::slice::from_ref(&argument))).0, [[argument]]);
 }
 
-/// As `sdssplitargs` splits, which redis-cli and a server's lines share.
+/// As `sdssplitargs` splits; redis-cli and a server's lines share it.
 #[test]
 fn lines_are_unquoted_as_redis_does() {
     for (line, expected) in [
@@ -183,7 +183,7 @@ fn a_large_request_does_not_stay_in_memory() {
     }
 }
 
-/// Were each byte to start the request again from its front, this would read a hundred million arguments.
+/// If each byte started the request again from its front, this would read a hundred million arguments.
 #[test]
 fn a_request_that_comes_byte_by_byte_is_read_once() {
     let limits = Limits { request_bytes: 1 << 20, arguments: 1 << 16 };
@@ -202,7 +202,7 @@ fn a_request_that_comes_byte_by_byte_is_read_once() {
     }
 }
 
-/// `*20000\r`, the most of that request that is read again when a byte comes.
+/// `*20000\r`: the most of that request that is read again when a byte arrives.
 const LONGEST_HEAD: usize = 7;
 
 #[test]

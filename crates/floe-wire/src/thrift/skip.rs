@@ -1,4 +1,4 @@
-//! Finding the end of a value without understanding it, in as many pieces as it comes.
+//! Finds the end of a value without understanding it, in as many pieces as it arrives in.
 
 use super::Fault;
 use crate::cursor::Cursor;
@@ -13,8 +13,8 @@ const MAP: u8 = 13;
 const SET: u8 = 14;
 const LIST: u8 = 15;
 
-/// What is open, innermost last, and how far everything has been passed over. The position may lie behind the bytes
-/// that have come: a string is passed over by its length.
+/// The open structs and containers, innermost last, and how far everything has been skipped. The position may lie after
+/// the bytes that have arrived, because a string is skipped by its length.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Skip {
     open: Vec<Open>,
@@ -24,7 +24,7 @@ pub(super) struct Skip {
 #[derive(Clone, Copy, Debug)]
 enum Open {
     Struct,
-    /// Elements of which some have no fixed size: how many are left. A map's keys and values take turns.
+    /// Elements, some of which have no fixed size: how many are left. A map's keys and values alternate.
     Elements {
         next: u8,
         then: u8,
@@ -44,9 +44,9 @@ impl Skip {
         self.at
     }
 
-    /// Goes on as far as `bytes` reach, which begin where the struct does. `true` at its end, which is then inside
-    /// `bytes`, and within the room for it. What lies behind the room is not looked at, so that it does not matter how
-    /// much of that has come.
+    /// Continues as far as `bytes` reach; they begin where the struct does. `true` at the struct's end, which is then
+    /// inside `bytes` and within `room`. Bytes after `room` are not examined, so it does not matter how many of them
+    /// have arrived.
     pub(super) fn go_on(&mut self, bytes: &[u8], room: usize, depth: usize) -> Result<bool, Fault> {
         let within = bytes.get(..room).unwrap_or(bytes);
         match self.pass_over(within, room, depth)? {
@@ -58,7 +58,7 @@ impl Skip {
     fn pass_over(&mut self, bytes: &[u8], room: usize, depth: usize) -> Result<bool, Fault> {
         while let Some(innermost) = self.open.last_mut() {
             if self.at >= room {
-                // The end of the outermost struct, at least, is still to come.
+                // At least the end of the outermost struct is still missing.
                 return Err(Fault::TooLong(room));
             }
             let Some(rest) = bytes.get(self.at..) else { return Ok(false) };
@@ -97,7 +97,7 @@ impl Skip {
         Ok(true)
     }
 
-    /// The length of a field's value at the front of `bytes`, which also hold the end of its struct.
+    /// The length of a field's value at the front of `bytes`, which also hold its struct's end.
     pub(super) fn value(&mut self, kind: u8, bytes: &[u8], depth: usize) -> Option<usize> {
         let mut cursor = Cursor::new(bytes);
         let (length, inner) = value(kind, &mut cursor, bytes.len()).ok()??;
@@ -108,20 +108,20 @@ impl Skip {
     }
 }
 
-/// The type and the number of a struct's next field; `None` at its end.
+/// The type and number of a struct's next field; `None` at the struct's end.
 pub(super) fn field(cursor: &mut Cursor<'_>) -> Option<(u8, i16)> {
     let kind = cursor.byte().filter(|kind| *kind != STOP)?;
     Some((kind, i16::from_be_bytes(cursor.array()?)))
 }
 
-/// Reads the beginning of a value: how many bytes follow it at once, and what is open then.
+/// Reads the start of a value: how many bytes directly follow it, and what it opens.
 fn value(kind: u8, cursor: &mut Cursor<'_>, room: usize) -> Result<Option<(usize, Option<Open>)>, Fault> {
     if let Some(size) = fixed(kind) {
         return Ok(Some((size, None)));
     }
     let (next, then) = match kind {
         STRUCT => return Ok(Some((0, Some(Open::Struct)))),
-        // A string is a list of bytes that does not say so.
+        // A string is a list of bytes that does not name their type.
         STRING => (BYTE, BYTE),
         SET | LIST => match cursor.byte() {
             Some(element) => (element, element),
@@ -136,12 +136,12 @@ fn value(kind: u8, cursor: &mut Cursor<'_>, room: usize) -> Result<Option<(usize
     let Some(count) = cursor.array().map(i32::from_be_bytes) else { return Ok(None) };
     let count = usize::try_from(count).map_err(|_| Fault::Negative)?;
     if count == 0 {
-        // An empty container need not say what it is empty of.
+        // An empty container need not name its elements' type.
         return Ok(Some((0, None)));
     }
     let elements = if kind == MAP { count.saturating_mul(2) } else { count };
     if elements > room {
-        // No value has less than one byte.
+        // Every value has at least one byte.
         return Err(Fault::TooLong(room));
     }
     Ok(Some(match (fixed(next), fixed(then)) {

@@ -4,7 +4,7 @@ use super::*;
 
 const LIMITS: Limits = Limits { message: 256, name: 16, depth: 4 };
 
-/// A call in one of the four ways, its arguments given without the end of their struct.
+/// A call in one of the four forms. The arguments come without the end of their struct.
 fn call(framed: bool, strict: bool, kind: u8, name: &str, sequence: i32, fields: &[u8]) -> Vec<u8> {
     let mut message = Vec::new();
     let length = i32::try_from(name.len()).unwrap().to_be_bytes();
@@ -40,7 +40,7 @@ const EVERY_TYPE: &[u8] =
     \x0e\0\x09\x06\0\0\0\x02\0\x01\0\x02\x0f\0\x09\x0f\0\0\0\x01\x0f\0\0\0\x01\x03\0\0\0\x01\x07\
     \x0b\0\x01\0\0\0\x03app";
 
-/// The requests and their lengths, and how the reading ended, when the bytes come in pieces that end there.
+/// The requests and their lengths, and how reading ended, for bytes that arrive in pieces with these ends.
 fn read(bytes: &[u8], ends: &[usize]) -> (Vec<String>, usize, Option<Fault>) {
     let mut decoder = Decoder::new(LIMITS);
     let (mut requests, mut at) = (Vec::new(), 0);
@@ -125,7 +125,7 @@ fn hostile_lengths_are_refused_once_they_are_known() {
             let (requests, _, fault) = read(&bytes, &[]);
             assert!(requests.is_empty() && fault.is_some(), "{bytes:x?}: {fault:?}");
             if before.len() > 4 {
-                // The same inside a frame is a request with a fault, and the next one is read.
+                // Inside a frame the same is a request with a fault, and the next request is read.
                 let mut bytes = [&i32::try_from(bytes.len()).unwrap().to_be_bytes()[..], &bytes].concat();
                 bytes.extend(call(true, true, 1, "next", 5, AGENT));
                 let (requests, at, fault) = read(&bytes, &[]);
@@ -189,7 +189,7 @@ fn a_message_may_be_as_long_as_the_limit_and_no_longer() {
 
 #[test]
 fn nothing_is_waited_for_behind_the_limit() {
-    // A map whose beginning lies across the limit, or ends at it.
+    // A map whose start crosses the limit, or ends at it.
     for length in 227..=236_u8 {
         let text = vec![b'a'; length.into()];
         let fields = [&[11, 0, 1, 0, 0, 0, length], &text[..], b"\x0d\0\x02\x07\x07\0\0\0\x01"].concat();
@@ -213,7 +213,7 @@ fn an_error_keeps_what_was_read_for_the_reply() {
 
 #[test]
 fn an_unframed_message_of_many_values_is_read_once() {
-    // A byte at a time, and a list of 60,000 empty structs: read from its beginning each time, it takes minutes.
+    // One byte at a time, with a list of 60,000 empty structs: rereading it from its start each time would take minutes.
     let count = 60_000_u32;
     let fields = [&b"\x0f\0\x01\x0c"[..], &count.to_be_bytes(), &vec![0; count as usize]].concat();
     let bytes = call(false, true, 1, "x", 0, &fields);
@@ -253,7 +253,7 @@ proptest! {
         let mut bytes = Vec::new();
         for (way, large, sequence, name) in ways {
             let (framed, strict) = EVERY_WAY[way];
-            // A name begins with a letter where nothing but that tells the message's way.
+            // A name must begin with a letter if only that shows the message's form.
             let name = format!("a{}", &name[..name.len().min(15)]);
             bytes.extend(call(framed, strict, 1, &name, sequence, if large { EVERY_TYPE } else { AGENT }));
         }

@@ -1,4 +1,4 @@
-//! The codecs held against what real clients and servers said to each other.
+//! Checks the codecs against recorded sessions of real clients and servers.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod memcached;

@@ -72,7 +72,7 @@ fn shown(request: Request<'_>) -> String {
     }
 }
 
-/// The recorded requests, as [`shown`] shows them.
+/// The recorded requests, in the form that [`shown`] writes.
 fn meant(requests: &[String]) -> Vec<String> {
     let meant = |request: &String| {
         let noreply = request.ends_with(" noreply");
@@ -85,7 +85,7 @@ fn meant(requests: &[String]) -> Vec<String> {
     requests.iter().map(meant).collect()
 }
 
-/// What memcached answered, taken apart and written by floe's functions; what floe never says is left as it is.
+/// memcached's answer, taken apart and written again by floe's functions. Parts that floe never writes stay as they are.
 fn text_again(answered: &[u8]) -> Vec<u8> {
     let mut output = Vec::new();
     let mut rest = answered;
@@ -145,7 +145,7 @@ fn named(request: &binary::Request<'_>) -> Vec<Vec<u8>> {
     words
 }
 
-/// One packet that memcached answered, written by floe's functions; `None` for one that floe never writes.
+/// One packet of memcached's answer, written again by floe's functions; `None` if floe never writes it.
 fn packet_again(packet: &[u8], requests: &[binary::Request<'_>]) -> Option<Vec<u8>> {
     let key_bytes = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
     let (key, value) = packet[24 + usize::from(packet[4])..].split_at(key_bytes);

@@ -1,4 +1,4 @@
-//! Ticket servers' clients, as they spoke with MariaDB.
+//! Sessions of ticket servers' clients with MariaDB.
 
 use floe_wire::mysql::{self, Capabilities, Command, Done, Opening, Replies, Salt, Status, sql};
 use sql::{Statement, Which};
@@ -53,7 +53,7 @@ fn packet(bytes: &[u8]) -> Option<(mysql::Packet<'_>, usize)> {
     mysql::packet(bytes, 1 << 16).expect("a packet")
 }
 
-/// Reads an OK packet of a server that tracks nothing, and that is in no state that floe does not know.
+/// Reads an OK packet of a server that tracks nothing. `None` if it has a status that floe does not know.
 fn ok(payload: &[u8]) -> Option<Done> {
     let (affected, last_insert_id, flags) = match *payload {
         [0, affected @ 0..=0xfa, id @ 0..=0xfa, low, 0, 0, 0] => (affected, u64::from(id), low),
@@ -67,7 +67,7 @@ fn ok(payload: &[u8]) -> Option<Done> {
     (flags & !0b1011 == 0).then_some(Done { affected: affected.into(), last_insert_id, status })
 }
 
-/// What has to be known of a connection to read on.
+/// The state of a connection that its reader needs.
 #[derive(Default)]
 struct Session {
     salt: Option<Salt>,
@@ -77,7 +77,7 @@ struct Session {
 }
 
 impl Session {
-    /// What a turn's packets ask for.
+    /// The requests in a turn's packets.
     fn read(&mut self, turn: &Turn) -> Vec<String> {
         let mut asked = Vec::new();
         let mut rest = &turn.sent[..];
@@ -114,7 +114,7 @@ impl Session {
                 vec![format!("prepare {}", parsed.join("; "))]
             }
             Command::Execute(execute) => {
-                // A packet is as long as its parameters need: the sessions bind one at most.
+                // A packet is as long as its parameters need. These sessions bind at most one.
                 let count = usize::from(packet.payload.len() > 10);
                 let bound = execute.parameters(count, &mut self.types).expect("parameters");
                 vec![format!("execute {} {:?}", execute.statement, bound.collect::<Vec<_>>())]

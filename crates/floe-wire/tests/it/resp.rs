@@ -35,7 +35,7 @@ fn read(sent: &[u8], piece: usize) -> Vec<String> {
     requests
 }
 
-/// What Redis answered, taken apart and written by the encoder.
+/// Redis' answer, taken apart and written again by the encoder.
 fn written_again(answered: &[u8], version: Version) -> Vec<u8> {
     let mut output = Vec::new();
     let mut encoder = Encoder::new(&mut output, version);

@@ -1,11 +1,11 @@
-//! The recorded sessions of one protocol: a file each, in which an empty line begins another connection.
+//! The recorded sessions of one protocol, one file each. An empty line in it begins another connection.
 
 use std::fs;
 use std::path::Path;
 
 use crate::transcript::{Turn, turns};
 
-/// Runs `replay` on the turns of each connection of each session in a folder, in which there are `count` sessions.
+/// Runs `replay` on the turns of each connection in a folder of `count` sessions.
 pub(crate) fn replay_all(folder: &str, count: usize, replay: impl Fn(&str, &[Turn])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/transcripts").join(folder);
     let mut sessions = 0;
@@ -22,7 +22,7 @@ pub(crate) fn replay_all(folder: &str, count: usize, replay: impl Fn(&str, &[Tur
     assert_eq!(sessions, count, "as many as were recorded");
 }
 
-/// A request's words as a transcript writes them: a space in one as `\x20`.
+/// A request's words in a transcript's notation: a space inside a word is `\x20`.
 pub(crate) fn written(words: &[Vec<u8>]) -> String {
     let written = |word: &Vec<u8>| word.escape_ascii().to_string().replace(' ', "\\x20");
     words.iter().map(written).collect::<Vec<_>>().join(" ")

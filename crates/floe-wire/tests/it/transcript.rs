@@ -1,7 +1,7 @@
-//! Recorded sessions: lines of `>` what the client sent, `<` what the server sent, `=` a request that stands in the
-//! client's line above, `#` where it was recorded. Bytes are escaped as in Rust's byte strings.
+//! Recorded sessions. `>` is what the client sent, `<` what the server sent, `=` a request in the client's line above,
+//! `#` where it was recorded. Bytes are escaped as in Rust's byte strings.
 
-/// What a client sent at once, the requests in it, and the server's answer.
+/// The bytes that a client sent at once, the requests in them, and the server's answer.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     pub(crate) sent: Vec<u8>,
@@ -9,7 +9,7 @@ pub(crate) struct Turn {
     pub(crate) answered: Vec<u8>,
 }
 
-/// The turns of a session. What a server says first is the answer of a turn in which nothing was sent.
+/// The turns of a session. If the server speaks first, that is the answer of a turn in which nothing was sent.
 pub(crate) fn turns(text: &str) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
     for line in text.lines() {

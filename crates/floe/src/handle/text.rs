@@ -76,6 +76,15 @@ impl TextMinter {
 
     /// Returns whether a mint may block its thread for as long as it likes, also in the async calls. That is so for a
     /// registered kind. Then call it from [`blocking`](crate::blocking()), not from an async task.
+    ///
+    /// ```
+    /// use floe::{Floe, Name, TextMinter, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// let users = floe.define(&Name::new("users")?, &"ulid".parse()?, &Default::default())?;
+    /// let users: &TextMinter = users.get().ok_or("its IDs are texts")?;
+    /// assert!(!users.may_block() && users.numbers().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn may_block(&self) -> bool {
         matches!(self.source, Source::Registered(_))
     }

@@ -68,7 +68,7 @@ impl UlidGenerator {
         Self::of(Origin::system())
     }
 
-    /// Returns a minter for one thread, which mints several times as fast.
+    /// Returns a minter for one thread, which mints several times as fast. [`UlidMinter`] has an example.
     pub fn minter(&self) -> UlidMinter {
         UlidMinter { generator: self.clone(), high: 0, low: 0, left: 0, stamp: Stamp::default() }
     }

@@ -135,6 +135,16 @@ pub fn ends_on(ledger: &dyn Ledger, name: &Name) -> Result<Option<Date>, LedgerE
 
 /// Reads the last day of a name from a note and its text, as the ledger lists them; `None` if it is not such a note
 /// ([`Name::is_note`]).
+///
+/// ```
+/// use floe::{Name, ledger::{self, Ledger, Memory}};
+/// let (ledger, day) = (Memory::default(), jiff::civil::date(2026, 12, 22));
+/// ledger::end_on(&ledger, &Name::new("orders")?, day)?;
+/// let (note, text) = ledger.names("", 1)?.remove(0);
+/// assert_eq!(ledger::last_day_of(&note, &text), Some(day));
+/// assert_eq!(ledger::last_day_of("orders", "counter"), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn last_day_of(note: &str, text: &str) -> Option<Date> {
     note.contains(NOTE).then(|| text.strip_prefix(UNTIL)?.parse().ok())?
 }

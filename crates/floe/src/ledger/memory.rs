@@ -80,6 +80,18 @@ impl Memory {
     }
 
     /// Makes a backup: a separate store with all that this one holds now, including the realm id.
+    ///
+    /// ```
+    /// use floe::ledger::{Key, Ledger, Memory};
+    /// use floe::Name;
+    /// let (ledger, orders) = (Memory::default(), Name::new("orders")?);
+    /// ledger.bind(&orders, "counter", true)?;
+    /// let backup = ledger.backup();
+    /// ledger.raise(&Key::name(&orders), 100)?;
+    /// ledger.restore(&backup);
+    /// assert_eq!(ledger.list("", "", 1)?[0].mark, 0); // a restored ledger has its old marks
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn backup(&self) -> Self {
         Self { state: Arc::new(Mutex::new(self.state().clone())) }

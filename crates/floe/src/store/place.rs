@@ -18,7 +18,8 @@ pub struct Place {
 const REALMS: &str = "realm/";
 
 impl Place {
-    /// Finds the realm of this name; `None` if the store does not have it. The name must not contain `/`.
+    /// Finds the realm of this name; `None` if the store does not have it. The name must not contain `/`. [`Store`] has
+    /// an example.
     ///
     /// # Errors
     /// Those of [`Store::get`]; `Unfit` if the record was written by a newer floe, or not by floe.

@@ -36,7 +36,7 @@ pub struct Stored<S> {
 }
 
 impl<S: Store> Stored<S> {
-    /// Makes the ledger in a realm of `store`.
+    /// Makes the ledger in a realm of `store`. [`Store`] has an example.
     pub fn new(store: S, place: Place) -> Self {
         Self { store, place, seen: Mutex::default() }
     }

@@ -5,8 +5,8 @@
 //! curl -d tea http://127.0.0.1:3000/orders
 //! ```
 //!
-//! The table's key is a number in the order of time. The customer sees a sealed text instead, which does not tell how many
-//! orders there are.
+//! The table's key is a number in the order of time. The customer sees a sealed text, which does not show how many
+//! orders exist.
 
 use std::env;
 use std::error::Error;
@@ -109,7 +109,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             terminate.recv().await;
         })
         .await?;
-    // What was reserved last and not minted goes back to the ledger.
+    // Gives back the last reserved time that was not used.
     floe.close_async().await;
     Ok(())
 }

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut out = BufWriter::new(File::create(file)?);
 
     let floe = Floe::open(Sqlite::open("ids.db")?)?;
-    // One thread's own view of the name: it mints without touching what other threads touch.
+    // One thread's own minter: it mints without touching memory that other threads write.
     let mut rows = floe.snowflake("rows", Layout::TWITTER)?.minter();
     for id in rows.ids().take(count) {
         writeln!(out, "{}", id?)?;

@@ -4,7 +4,7 @@
 //! printf 'tea\nrice\n' | cargo run -p diesel-sqlite -- shop.db
 //! ```
 //!
-//! It prints the orders of the last hour. No column has their time: an ID tells it.
+//! It prints the orders of the last hour. No column holds their time, because the ID contains it.
 
 use std::error::Error;
 use std::{env, io};
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     diesel::sql_query("CREATE TABLE IF NOT EXISTS orders (id BIGINT PRIMARY KEY, item TEXT NOT NULL)")
         .execute(db)?;
 
-    // A file of its own: a backup of the shop that is restored must not take the ledger back with it.
+    // In its own file: restoring a backup of the shop must not restore an older ledger.
     let floe = Floe::open(Sqlite::open(format!("{file}.ids"))?)?;
     let ids = floe.snowflake("orders", Layout::TWITTER)?;
     let mut placed = Vec::new();

@@ -4,7 +4,7 @@
 //! cargo run -p sea-orm-sqlite -- shop.db tea rice
 //! ```
 //!
-//! The IDs are there before the rows are: the order and its lines refer to each other without asking the database for a key.
+//! The IDs exist before the rows: the order and its lines refer to each other, and the database is not asked for a key.
 
 use std::env;
 use std::error::Error;

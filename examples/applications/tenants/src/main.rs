@@ -1,10 +1,10 @@
-//! Numbers the invoices of 5,000 tenants: each tenant has a name of its own, and so numbers of its own.
+//! Numbers the invoices of 5,000 tenants: each tenant has its own name, and so its own numbers.
 //!
 //! ```text
 //! cargo run --release -p tenants -- 5000
 //! ```
 //!
-//! It prints the number that each tenant's next invoice has, and how much memory a name takes.
+//! It prints the number of each tenant's next invoice, and how much memory a name takes.
 
 use std::env;
 use std::error::Error;
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let tenants = tenants.collect::<Result<Vec<Name>, _>>()?;
     let floe = Floe::open(Sqlite::open("ids.db")?)?;
 
-    // At the start, for the tenants that are known, several at a time.
+    // At the start: open the known tenants' names, several at a time.
     let known: Vec<_> =
         tenants.iter().map(|name| (name.clone(), Definition::SEGMENT, NameOptions::default())).collect();
     let before = memory()?;
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let defined = memory()?;
 
-    // At a request, for whichever tenant it is of: a name that is served is found in memory, and a new one is defined.
+    // At a request, for any tenant: a name that is served is found in memory, and a new one is defined.
     for tenant in &tenants {
         println!("{tenant} {}", floe.segment(tenant.as_str())?.mint()?);
     }
@@ -36,14 +36,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     eprintln!("{} bytes of memory for a name that is defined", defined.saturating_sub(before) / count);
     eprintln!("{} bytes for one that has minted", minted.saturating_sub(before) / count);
 
-    // A tenant that is gone takes no memory. Its numbers stay in the ledger.
+    // A tenant without a name in memory takes none. Its numbers stay in the ledger.
     let unloaded = tenants.iter().filter(|name| floe.unload(name)).count();
     eprintln!("{unloaded} names unloaded");
     floe.close();
     Ok(())
 }
 
-/// What Linux says that this process takes.
+/// The memory of this process, as Linux reports it.
 fn memory() -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix("kB"));

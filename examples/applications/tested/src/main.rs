@@ -1,4 +1,4 @@
-//! An application whose tests mint the same IDs in each run, by a clock that stands until a test moves it.
+//! An application whose tests mint the same IDs in each run, because the clock stands still until a test moves it.
 //!
 //! ```text
 //! cargo test -p tested
@@ -14,7 +14,7 @@ floe::id! {
     pub struct OrderId;
 }
 
-/// Takes orders. It is given its floe: the program has one on a ledger, and a test has one that is fixed.
+/// Takes orders. It gets its floe as an argument: the program passes one on a ledger, and a test one with a fixed clock.
 struct Shop {
     orders: Generator,
 }

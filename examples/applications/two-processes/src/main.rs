@@ -1,11 +1,11 @@
-//! Two processes mint the same name out of one ledger file.
+//! Two processes mint the same name from one ledger file.
 //!
 //! ```text
 //! cargo run -p two-processes -- ids.db 100000
 //! ```
 //!
-//! The process starts itself once more. It mints while the other one does, reads the other's IDs, and looks for an ID that was
-//! minted twice.
+//! The process starts itself once more. It mints while the other one does, reads the other's IDs, and looks for an ID
+//! that was minted twice.
 
 use std::collections::HashSet;
 use std::env;
@@ -43,7 +43,7 @@ fn print(orders: &Generator, count: usize) -> Result<(), Box<dyn Error>> {
     Ok(out.flush()?)
 }
 
-/// The first process: mints an ID for each that the other one prints, and compares.
+/// The first process: mints an ID for each one that the other prints, and compares.
 fn compare(orders: &Generator, file: &str, count: &str) -> Result<(), Box<dyn Error>> {
     let mut other =
         Command::new(env::current_exe()?).args([file, count, "other"]).stdout(Stdio::piped()).spawn()?;

@@ -1,5 +1,5 @@
-// Package told is the package time for originals that are to be told the time. scripts/originals compiles them with this
-// import in place of `time`, and changes nothing else of them.
+// Package told replaces the package time in originals, so that a test can set their clock. scripts/originals compiles them with
+// this import in place of `time`, and changes nothing else in them.
 package told
 
 import (
@@ -18,8 +18,8 @@ var (
 	Unix = time.Unix
 )
 
-// After so many looks at the clock in one call the original waits for it in a loop: the clock goes on then, by a
-// millisecond for each look.
+// After this many looks at the clock in one call, the original waits for it in a loop. Then the clock advances by a
+// millisecond with each look.
 const patience = 4
 
 var (
@@ -31,13 +31,13 @@ var (
 // Set sets the wall clock.
 func Set(millis int64) { wall = millis }
 
-// Step moves the wall clock alone.
+// Step moves only the wall clock.
 func Step(millis int64) { wall += millis }
 
 // Pass moves both clocks.
 func Pass(millis int64) { wall, mono = wall+millis, mono+millis }
 
-// During has the wall clock moved while the original next waits.
+// During moves the wall clock while the original next waits.
 func During(millis int64) { during = millis }
 
 // Call begins a call of the original.
@@ -51,8 +51,8 @@ func waits(millis int64) {
 	Pass(millis)
 }
 
-// Now is what the system's Now makes of these clocks: with a reading of the monotonic one,
-// as long as there is room for it.
+// Now returns what the system's Now makes of these clocks: with a reading of the monotonic one,
+// as long as that fits.
 func Now() Time {
 	if looks++; looks > patience {
 		waits(1)
@@ -79,7 +79,7 @@ func Now() Time {
 	return now
 }
 
-// Since is what the system's is documented to be.
+// Since does what the system's Since is documented to do.
 func Since(t Time) Duration { return Now().Sub(t) }
 
 // Sleep lets the time pass.

@@ -1,4 +1,4 @@
-//! What becomes of the ranges that are held, step by step: what `cache::model` comes to by chance alone.
+//! Tests step by step what happens to the held ranges; `cache::model` reaches these cases only by chance.
 
 use tempfile::TempDir;
 
@@ -32,7 +32,7 @@ impl Held {
         Self { store, _dir: dir }
     }
 
-    /// [0, 100), of which 40 have been handed out.
+    /// [0, 100), of which 40 are handed out.
     fn first() -> Self {
         let held = Self::nothing();
         held.add(1, 0..100, 0);
@@ -40,26 +40,26 @@ impl Held {
         held
     }
 
-    /// And [200, 300), since others have reserved up to 150.
+    /// And [200, 300), because others reserved up to 150.
     fn two_pieces() -> Self {
         let held = Self::first();
         held.add(2, 200..300, 150);
         held
     }
 
-    /// Asks the ledger behind with a token, and takes its answer in.
+    /// Asks the ledger behind with a token, and records its answer.
     fn add(&self, byte: u8, range: std::ops::Range<u64>, previous_mark: u64) {
         let level = self.level();
         self.store.begin_top_up(&slot(), u64::MAX, token(byte)).unwrap();
         if level.has_spare {
-            // Where there are two pieces, a request asks.
+            // With two pieces, only a request asks.
             assert_eq!(self.pending(byte), Some(token(byte)));
         }
         let got = Got { start: range.start, end: range.end, previous_mark };
         assert!(self.store.add(&slot(), token(byte), got, None).unwrap().is_none());
     }
 
-    /// The token with which a request that finds too little asks.
+    /// The token that a request uses if it finds too little.
     fn pending(&self, fresh: u8) -> Option<Token> {
         match self.store.reserve(&ask(1 << 40, MAX_MARK), Some(token(fresh))).unwrap() {
             Local::Short(short) => short.token,
@@ -144,7 +144,7 @@ fn an_answer_is_taken_in_once_and_under_its_own_token() {
     assert_eq!(held.level().end, 0, "nobody asked with that token");
     assert_eq!(add(1), Ok(()));
     assert_eq!(held.got(40), (0, 40, 0));
-    // Another process asks anew, and the first hears of its answer late.
+    // Another process asks again, and the first one hears its answer late.
     assert_eq!(held.pending(3), Some(token(3)));
     assert_eq!(add(1), Ok(()));
     assert_eq!(held.level(), Level { mark: 40, end: 100, left: 60, has_spare: false });
@@ -179,7 +179,7 @@ fn a_raise_drops_what_is_below_it_and_the_question_that_waits() {
         assert_eq!(held.level(), level, "raised to {at_least}");
         assert_eq!(held.pending(8), Some(token(8)), "the answer may be a range below the new mark");
     }
-    // Where others have reserved beyond what is held, the mark before is theirs.
+    // If others have reserved past the held range, the mark before is theirs.
     let held = Held::two_pieces();
     assert_eq!(held.store.raise(&slot(), 500, 310), Ok(310));
 }
@@ -190,7 +190,7 @@ fn a_raise_before_the_first_answer_drops_the_question() {
     assert_eq!(held.pending(1), Some(token(1)));
     assert_eq!(held.store.raise(&slot(), 500, 0), Ok(0));
     assert_eq!(held.pending(2), Some(token(2)), "the answer may be a range below the new mark");
-    // Where nothing is held and nothing asked, nothing is kept here either.
+    // If nothing is held or requested, nothing is kept here either.
     let held = Held::nothing();
     assert_eq!(held.store.raise(&slot(), 500, 30), Ok(30));
     assert_eq!(held.store.knows(&slot()), Ok(false));

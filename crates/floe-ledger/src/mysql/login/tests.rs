@@ -1,4 +1,4 @@
-//! Logging in, on a server that is played. MySQL's own way to log in is not on every server that the other tests run.
+//! Logins to a server that the test plays. Not every server of the other tests has MySQL's own login method.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The proofs were computed by PyMySQL.
+/// PyMySQL computed these proofs.
 #[test]
 fn proofs_are_those_of_another_client() {
     let proven = |way| hexadecimal(&proof(way, "secret", &NONCE).unwrap());
@@ -46,7 +46,7 @@ fn greeting(way: &str, abilities: u32) -> Vec<u8> {
     parts.concat()
 }
 
-/// What becomes of a login to a server that says these things, and what it hears.
+/// The result of a login to a server that says these things, and what the server hears.
 fn meets(wanted: Use, says: Vec<Vec<u8>>) -> (Result<(), Error>, Vec<Vec<u8>>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -85,7 +85,7 @@ fn meets(wanted: Use, says: Vec<Vec<u8>>) -> (Result<(), Error>, Vec<Vec<u8>>) {
 }
 
 const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
-/// The proof was right. The server does not wait for an answer.
+/// The proof was right. The server waits for no answer.
 const KNOWN: &[u8] = &[1, 3];
 
 #[test]
@@ -124,7 +124,7 @@ fn the_password_itself_is_never_sent_in_the_clear() {
 
 #[test]
 fn what_is_sent_in_the_clear_before_tls_is_not_believed_under_it() {
-    // The greeting, and behind it in one segment what would be taken for an answer later.
+    // The greeting, and in the same segment bytes that floe would later take for an answer.
     let mut both = greeting(CACHING, ABILITIES | TLS);
     let length = both.len();
     both.extend([7, 0, 0, 2].iter().chain(OK));

@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 
 use crate::applications::{ascending, run};
 
-/// The workspace and where it is built. What is compiled once is kept from run to run, and all tests share it.
+/// The workspace, and where it is built. The build is kept between runs, and all tests share it.
 fn workspace() -> (PathBuf, PathBuf) {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("applications");
     (crates.parent().unwrap().join("examples/applications"), target)
 }
 
-/// The program of an application. All of them are one build: one by one, they would choose other features of what they share.
+/// The program of an application. All are built at once: one by one, they would choose other features of what they share.
 fn application(name: &str) -> PathBuf {
     let (dir, target) = workspace();
     if let Err(said) =
@@ -77,7 +77,7 @@ fn sea_orm_keeps_orders_and_their_lines_in_sqlite() {
     assert_eq!(ascending(rows.iter().step_by(2).map(|row| row[0].parse().unwrap())), 4, "{out}");
 }
 
-/// `scripts/test --skip-servers` leaves this out as well.
+/// `scripts/test --skip-servers` leaves this out too.
 mod real_servers {
     use std::collections::BTreeSet;
     use std::io::{self, BufRead, BufReader, Read};
@@ -122,14 +122,14 @@ mod real_servers {
             let mut answer = String::new();
             stream.read_to_string(&mut answer)?;
             let parts = answer.split_once("\r\n\r\n");
-            // A service that is killed may have sent a part.
+            // A killed service may have sent only a part.
             let whole =
                 |(head, body): &(&str, &str)| head.contains(&format!("content-length: {}", body.len()));
             let (head, body) = parts.filter(whole).ok_or(io::ErrorKind::UnexpectedEof)?;
             Ok((head.to_owned(), body.to_owned()))
         }
 
-        /// Places an order. Its ID.
+        /// Places an order, and returns its ID.
         fn place(&self, item: &str) -> io::Result<String> {
             let (head, body) = self.ask("POST", "/orders", item)?;
             assert!(head.starts_with("HTTP/1.1 201"), "{head} {body}");
@@ -151,7 +151,7 @@ mod real_servers {
         let postgres = Postgres::start(&[]);
         let mut web = Web::start(&postgres.url());
 
-        // The ledger hangs before the first ID: the client is told when to come back, and is served then.
+        // The ledger hangs before the first ID: the client is told when to retry, and is served then.
         postgres.freeze();
         let (head, body) = web.ask("POST", "/orders", "tea").unwrap();
         assert!(head.starts_with("HTTP/1.1 503"), "{head} {body}");
@@ -186,7 +186,7 @@ mod real_servers {
         let rows: usize = postgres.psql("SELECT count(DISTINCT id) FROM orders").trim().parse().unwrap();
         assert!(rows >= ids.len(), "{rows} rows, {} answers", ids.len());
 
-        // What was written is found by its text, and nothing else is.
+        // Each stored order is found by its text, and nothing else is.
         for id in ids.iter().step_by(20) {
             let (head, _) = web.ask("GET", &format!("/orders/{id}"), "").unwrap();
             assert!(head.starts_with("HTTP/1.1 200"), "{head}");
@@ -198,7 +198,7 @@ mod real_servers {
         let (head, body) = web.ask("GET", &format!("/orders/{last}"), "").unwrap();
         assert!(head.starts_with("HTTP/1.1 404"), "{head} {body}");
 
-        // It ends when it is told to, after it has given back what it had reserved.
+        // It ends when told to, after it has given back its reserved ranges.
         kill_process(Pid::from_child(&web.process), Signal::TERM).unwrap();
         assert!(web.process.wait().unwrap().success());
     }

@@ -1,5 +1,5 @@
-//! The conformance cases over a cache. Its slots are cached; the cases' names are bound to texts that are no segment's,
-//! and pass by.
+//! The conformance cases over a cache. Its slots are cached. The cases bind their names to texts of no segment, so the
+//! cache passes those names on.
 
 use std::sync::Arc;
 
@@ -44,11 +44,11 @@ mod before_a_ledger_in_a_file {
     floe::ledger_conformance!(fresh);
 }
 
-/// Every connection is a process of its own on the one directory.
+/// Each connection is a process of its own on the one directory.
 ///
-/// One case is left out: where two processes ask for the first range of a slot at once, with different floors, they
-/// share the one that the higher floor may have got, and so the other one's range can begin above what its floor asks
-/// for. It is a gap, and no overlap.
+/// One case is left out. If two processes ask for a slot's first range at once, with different floors, they share the
+/// one that the higher floor may have got. So the other one's range can begin above its floor. That is a gap, not an
+/// overlap.
 #[test]
 fn every_case_but_one_over_many_processes_on_one_directory() {
     let fresh = || {

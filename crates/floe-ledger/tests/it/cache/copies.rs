@@ -17,7 +17,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Writes the copied bytes into the files that are there: the same inodes, born when they were.
+/// Writes the copied bytes into the existing files: the inodes and times of birth stay.
 fn put_back(from: &Path, to: &Path) {
     for suffix in ["-wal", "-shm"] {
         let _may_be_missing = fs::remove_file(to.join(format!("cache.db{suffix}")));
@@ -48,7 +48,7 @@ fn a_copied_directory_is_refused_with_or_without_the_ledger_behind() {
         let text = unfit(try_open(&copied, &behind));
         says(&text, &["it is a copy", "inode", "remove it", "wasted, and nothing else is lost"]);
     }
-    // The original goes on.
+    // The original continues.
     got(&open(dir.path(), &behind), &window(7, NOW + 30_000));
 }
 
@@ -57,7 +57,7 @@ fn an_older_state_put_back_in_place_drops_what_it_held_where_the_ledger_behind_a
     let (dir, behind) = used();
     let kept = TempDir::new().unwrap();
     copy(dir.path(), kept.path());
-    // The original goes on for a while.
+    // The original continues for a while.
     let ours = {
         let cache = open(dir.path(), &behind);
         (got(&cache, &window(7, NOW + 30_000)), got(&cache, &numbers("orders", 100)))
@@ -87,10 +87,10 @@ fn an_older_state_that_is_found_out_after_it_was_used_ends_everything() {
     put_back(kept.path(), dir.path());
     behind.cut();
     let cache = open(dir.path(), &behind);
-    // The repetition that the documentation says cannot be noticed.
+    // The repetition that, as the documentation says, cannot be noticed.
     assert_eq!(got(&cache, &numbers("orders", 100)), (100, 200));
     behind.heal();
-    // Nobody has to ask for anything.
+    // No call is needed for that.
     until("it to be found out", || cache.realm_id().is_err());
     match cache.reserve(&numbers("orders", 100)) {
         Err(LedgerError::Unfit(text)) => says(&text, &["older copy", "minted again", "start again"]),

@@ -1,4 +1,4 @@
-//! Whatever is reserved, given back, lost, cut off, killed and started again: no position is handed out twice.
+//! Whatever is reserved, given back, lost, cut off, killed and restarted: no position is handed out twice.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{Behind, bind, numbers, open, try_open, window};
 
-/// What happens next. `of` is one of the processes, `key` one of the keys.
+/// The next event. `of` is one of the processes, `key` one of the keys.
 #[derive(Clone, Debug)]
 enum Event {
     Reserve {
@@ -19,7 +19,7 @@ enum Event {
         count: u64,
         patience: u64,
     },
-    /// The last reservation that was not answered, again, with other wishes.
+    /// The last reservation that was not answered, again, with other parameters.
     Again {
         of: usize,
         ahead: u64,
@@ -33,7 +33,7 @@ enum Event {
         key: usize,
         ahead: u64,
     },
-    /// Somebody without a cache reserves.
+    /// A caller without a cache reserves.
     Direct {
         key: usize,
         count: u64,
@@ -68,7 +68,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Every range that anybody was given, less what was given back.
+/// Every range that any caller got, without what was given back.
 #[derive(Default)]
 struct Given(BTreeMap<(Key, u64), u64>);
 
@@ -128,7 +128,7 @@ impl World {
         Self { behind, dirs, processes: processes.into(), given: Given::default() }
     }
 
-    /// The process, started if it was killed and can be.
+    /// The process. If it was killed, it is restarted if that is possible.
     fn process(&mut self, of: usize) -> Option<&mut Process> {
         let process = &mut self.processes[of];
         if process.cache.is_none() {
@@ -145,7 +145,7 @@ impl World {
             Ok(Reply::Got { start, end, previous_mark }) => {
                 assert!(previous_mark <= start, "{previous_mark} {start}");
                 process.held = Some((request.clone(), start, end));
-                // A request that is repeated gets what it had, which counts once.
+                // A repeated request gets its earlier range, which counts once.
                 self.given.add(&request.key, start, end);
             }
             Ok(Reply::Refused { mark, .. }) => assert!(mark > request.max_mark, "{mark} {request:?}"),
@@ -173,7 +173,7 @@ impl World {
                     return;
                 };
                 let from = start + (end - start) * part / 100;
-                // What is being given back is nobody's to mint from here on, however the call goes.
+                // From here on nobody may mint what is being given back, however the call ends.
                 if cache.give_back(&request.key, request.token, from) == Ok(true) {
                     self.given.take_back(&request.key, start, from);
                 }
@@ -183,7 +183,7 @@ impl World {
                 let at_least = self.given.end(&key) + ahead;
                 let Some(cache) = self.process(of).and_then(|process| process.cache.as_ref()) else { return };
                 if cache.raise(&key, at_least).is_ok() {
-                    // Whoever uses this directory hands out nothing below it from here on.
+                    // From here on this directory hands out nothing below it.
                     let request =
                         Reserve { key: key.clone(), count: 1, max_mark: MAX_MARK - 1, ..window(1, 0) };
                     if let Ok(Reply::Got { start, end, .. }) = cache.reserve(&request) {
@@ -217,7 +217,7 @@ proptest! {
         for event in events {
             world.happen(event);
         }
-        // When all is well again everybody is served.
+        // When everything works again, every caller is served.
         world.behind.heal();
         world.behind.lose_answers(0);
         for of in 0..DIRS.len() {

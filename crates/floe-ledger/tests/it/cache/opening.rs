@@ -1,4 +1,4 @@
-//! What a cache is opened with, and what is refused.
+//! The settings of a cache, and what it refuses.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -126,7 +126,7 @@ fn a_directory_of_another_realm_or_another_ledger_is_refused() {
         &unfit(before("default", "behind:", &Behind::default())),
         &["another ledger", "realm id", "remove it"],
     );
-    // The same ledger may be called otherwise, where it can be asked.
+    // The same ledger may have another name, if it can be asked.
     behind.cut();
     let text = unfit(before("default", "other:", &behind));
     says(&text, &["was made for behind:", "other: does not answer", "remove"]);
@@ -165,7 +165,7 @@ fn a_directory_of_another_user_is_refused() {
     let dir = parent.path().join("cache");
     drop(open(&dir, &behind));
     if chown(&dir, Some(65_534), Some(65_534)).is_err() {
-        // Only root may give a directory away; what is left to others is that of another, such as this one.
+        // Only root may give a directory away. Any other user needs a directory that belongs to someone else, such as this one.
         says(&unfit(try_open("/".as_ref(), &behind)), &["belongs to the user 0"]);
         return;
     }

@@ -1,4 +1,4 @@
-//! The ledger behind is gone, or its answers are.
+//! The ledger behind is down, or its answers are lost.
 
 use std::sync::atomic::Ordering;
 
@@ -37,7 +37,7 @@ fn a_restart_during_an_outage_serves_what_was_held() {
         now += 30_000;
     }
     assert_eq!(got(&cache, &numbers("orders", 300)), (100, 400));
-    // Then there is no more, and what is not held there never was.
+    // Now nothing is left, and keys that were never held have nothing.
     for request in [window(7, now), window(8, NOW), numbers("orders", 1)] {
         match cache.reserve(&request) {
             Err(LedgerError::Unavailable(text)) => says(&text, &["cut off"]),
@@ -96,7 +96,7 @@ fn a_lost_answer_costs_nothing() {
             drop(cache);
             cache = open(dir.path(), &behind);
         }
-        // Another process, another request, and the range that was on its way.
+        // Another process and another request get the range that was under way.
         assert_eq!(got(&cache, &window(7, NOW + 5)), (NOW + 5, NOW + 30_005));
         let asked = behind.reserves();
         assert_eq!(asked.len(), 2);
@@ -148,7 +148,7 @@ fn a_ledger_behind_that_went_backwards_ends_everything() {
         }
         other => panic!("{other:?}"),
     }
-    // What is held of another slot is nobody's any more either, and no call gets around it.
+    // Held ranges of another slot are not handed out any more either, and no call avoids the error.
     let (key, request) = (Key::slot(10, 8), window(8, NOW + 30_000));
     let orders = Name::new("orders").unwrap();
     let ended = [

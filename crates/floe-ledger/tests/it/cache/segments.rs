@@ -39,7 +39,7 @@ fn numbers_that_others_reserved_are_stepped_over_and_none_of_ours_is_wasted() {
     until("more numbers", || left_behind(&behind) == 900);
     (0..3).for_each(|_| next());
     assert_eq!(ours, [(0, 100), (100, 200), (200, 300), (300, 400), (500, 600), (600, 700)]);
-    // The mark before is that of the ledger behind, where others reserved in between.
+    // The mark before is the ledger behind's: others reserved in between.
     behind.cut();
     let ahead = Reserve { floor: 750, ..numbers("orders", 100) };
     assert_eq!(cache.reserve(&ahead), Ok(Reply::Got { start: 750, end: 850, previous_mark: 700 }));
@@ -55,7 +55,7 @@ fn a_request_larger_than_what_is_held_skips_it() {
     // 30 are left here, and 1,000 cannot follow them.
     let reply = cache.reserve(&numbers("orders", 1_000)).unwrap();
     assert_eq!(reply, Reply::Got { start: 50, end: 1_050, previous_mark: 50 });
-    // Where nobody is in between they can.
+    // They can if no other caller is in between.
     got(&cache, &numbers("orders", 2_000));
     until("more numbers", || left_behind(&behind) > 4_050);
     let end = left_behind(&behind);
@@ -108,16 +108,16 @@ fn a_raise_drops_what_lies_below_it() {
 
 #[test]
 fn a_segment_begins_where_it_is_told_once_and_goes_on_without_the_ledger() {
-    // What `Floe::begin_at` asks for.
+    // The request of `Floe::begin_at`.
     let begin = |at: u64| Reserve { floor: at, max_mark: 0, ..numbers("orders", 0) };
     let (dir, other, behind) = (TempDir::new().unwrap(), TempDir::new().unwrap(), Behind::default());
     let cache = open(dir.path(), &behind);
     bind(&cache, "orders");
-    // An empty range leaves nothing to hold here, so the reply may be either.
+    // An empty range leaves nothing to hold here, so either reply is right.
     cache.reserve(&begin(1_000)).unwrap();
     assert_eq!(left_behind(&behind), 1_000);
     assert_eq!(got(&cache, &numbers("orders", 100)), (1_000, 1_100));
-    // Nobody begins it anew, here or elsewhere, also where only this directory can be asked.
+    // Nobody begins it again, here or elsewhere, even if only this directory can be asked.
     let second = open(other.path(), &behind);
     bind(&second, "orders");
     let refused = |reply| matches!(reply, Ok(Reply::Refused { .. }));
@@ -137,7 +137,7 @@ fn a_new_segment_has_its_first_number_behind_the_cache_before_it_is_bound() {
     let begin = |at: u64| ledger::begin(&cache, &name, at, Token::random().unwrap());
     assert_eq!(begin(1_000), Ok(Beginning::Here));
     assert_eq!((left_behind(&behind), cache.definition(&name)), (1_000, Ok(None)));
-    // Whoever ended here is followed by somebody with another number.
+    // If the process that began here ends, another one may begin with another number.
     assert_eq!(begin(2_000), Ok(Beginning::Unclaimed));
     bind(&cache, "orders");
     assert_eq!(begin(3_000), Ok(Beginning::Earlier { mark: 2_000 }));
@@ -165,7 +165,7 @@ fn a_tail_that_was_reserved_behind_goes_back_there_also_once_the_segment_is_know
     let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
     let cache = open(dir.path(), &behind);
     bind(&behind.store, "orders");
-    // The cache has not heard of the definition, so the reservation passes it by.
+    // The cache does not know the definition, so it passes the reservation on.
     let request = numbers("orders", 100);
     assert_eq!(got(&cache, &request), (0, 100));
     assert_eq!(left_behind(&behind), 100);
@@ -201,7 +201,7 @@ fn nothing_is_added_where_another_process_has_left_more_than_half() {
         got(&cache, &numbers(name, 100));
     }
     behind.cut();
-    // 99 of 400 are left of either, and this one cannot add to them now.
+    // 99 of 400 are left of either, and this process cannot add to them now.
     for name in ["orders", "zebras"] {
         assert_eq!(got(&cache, &numbers(name, 1)), (200, 201));
         assert_eq!(got(&cache, &numbers(name, 100)), (201, 301));
@@ -223,7 +223,7 @@ fn a_ledger_behind_that_went_back_is_found_out_while_there_is_enough() {
     bind(&cache, "orders");
     got(&cache, &numbers("orders", 100));
     got(&cache, &numbers("orders", 100));
-    // 400 is the last end held here.
+    // 400 is the last held end here.
     *behind.answers.lock().unwrap() = Some(Reply::Got { start: 400, end: 800, previous_mark: 399 });
     got(&cache, &numbers("orders", 100));
     until("the end of it", || {

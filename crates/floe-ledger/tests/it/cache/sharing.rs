@@ -1,4 +1,4 @@
-//! Several caches on one directory, and several directories before one ledger.
+//! Several caches on one directory, and several directories in front of one ledger.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -24,7 +24,7 @@ fn two_processes_on_one_directory_share_what_it_holds() {
     assert_eq!(got(&a, &window(7, NOW)), (NOW, NOW + 30_000));
     let refused = b.reserve(&window(7, NOW + 1)).unwrap();
     assert!(matches!(refused, floe::ledger::Reply::Refused { mark, .. } if mark == NOW + 30_000));
-    // One that starts finds what the others hold.
+    // A process that starts finds what the others hold.
     behind.cut();
     let c = open(dir.path(), &behind);
     assert_eq!(c.at_hand(10)[0].mark, NOW + 30_000);
@@ -83,7 +83,7 @@ fn a_slot_is_one_machines_at_a_time() {
     assert_eq!(b.at_hand(10)[0].worker, 8);
 }
 
-/// Both ask with the token that the first has put on the disk, and get one answer.
+/// Both use the token that the first one has put on disk, and get one answer.
 #[test]
 fn two_processes_that_open_a_directory_at_once_are_counted_as_one() {
     let (dir, behind) = (TempDir::new().unwrap(), Behind::default());

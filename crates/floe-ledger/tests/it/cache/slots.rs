@@ -22,7 +22,7 @@ fn an_hour_is_reserved_behind_and_a_window_here() {
     assert_eq!((behind_it.mark, behind_it.note.as_deref()), (NOW + HOUR, Some("node of 7")));
     let here = &cache.list("s/", "", 10).unwrap()[0];
     assert_eq!((here.mark, here.note.as_deref()), (NOW + 30_000, Some("node of 7")));
-    // The same token again, and the windows that follow, are nobody else's business.
+    // The same token again, and the next windows, do not concern any other node.
     let asked = behind.asked();
     assert_eq!(cache.reserve(&request), Ok(expected));
     assert_eq!(got(&cache, &window(7, NOW + 30_000)), (NOW + 30_000, NOW + 60_000));
@@ -50,7 +50,7 @@ fn a_slot_that_somebody_else_has_is_refused_with_what_the_ledger_behind_says() {
     got(&behind.store, &window(7, NOW));
     let refused = Reply::Refused { mark: NOW + 30_000, note: Some("node of 7".to_owned()) };
     assert_eq!(cache.reserve(&window(7, NOW)), Ok(refused));
-    // Once that window has passed it is to be had, with the mark that was there before.
+    // Once that window has passed it can be reserved, and the mark before is still there.
     let late = NOW + 100_000;
     let expected = Reply::Got { start: late, end: late + 30_000, previous_mark: NOW + 30_000 };
     assert_eq!(cache.reserve(&window(7, late)), Ok(expected));
@@ -73,7 +73,7 @@ fn time_is_added_before_it_runs_out_and_without_a_gap() {
     until("the cache to take it in", || cache.at_hand(10)[0].end == NOW + 2 * HOUR);
     let added = behind.reserves().pop().unwrap();
     assert_eq!((added.floor, added.max_mark), (NOW + HOUR, NOW + HOUR));
-    // A window over the seam is one range.
+    // A window across the boundary is one range.
     let before = NOW + HOUR - 10_000;
     let range = got(&cache, &Reserve { max_mark: before, ..window(7, before) });
     assert_eq!(range, (before, before + 30_000));
@@ -113,7 +113,7 @@ fn where_somebody_else_has_reserved_beyond_the_rest_is_still_ours() {
     }
     let refused = Reply::Refused { mark: NOW + HOUR + 30_000, note: Some("another".to_owned()) };
     assert_eq!(cache.reserve(&window(7, now)), Ok(refused));
-    // It was found out once that there is no more, and not with every window.
+    // The cache learned once that there is no more, and does not ask with every window.
     assert!(behind.reserves().len() <= 3, "{:?}", behind.reserves().len());
 }
 

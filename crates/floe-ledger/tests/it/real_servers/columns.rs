@@ -48,7 +48,7 @@ where
         assert_eq!(row.get::<_, Vec<T>>(2), [id, id], "{column}");
         assert_eq!(row.get::<_, Option<T>>(3), None, "{column}");
     }
-    // Another type is refused by the client, before the server sees anything.
+    // The client refuses another type before the server sees anything.
     let error = client.query_one("SELECT $1::float8", &[&id]).await.unwrap_err();
     assert!(error.to_string().contains("serializing parameter 0"), "{error}");
 }
@@ -122,7 +122,7 @@ fn what_is_no_id_is_an_error_of_the_column() {
     });
 }
 
-/// The same for each version; `$sql` is what a statement that was put together is wrapped in.
+/// The same for each version. `$sql` wraps a statement that was built at run time.
 macro_rules! by_sqlx {
     ($module:ident, $core:ident, $postgres:ident, $sql:expr) => {
         mod $module {
@@ -141,7 +141,7 @@ macro_rules! by_sqlx {
                 PgConnection::connect(&Postgres::shared().url()).await.unwrap()
             }
 
-            /// An ID that is bound comes back from the column that it is written to, from one of the other type, and from an array.
+            /// A bound ID comes back from the column that it was written to, from one of the other type, and from an array.
             async fn bound<T>(client: &mut PgConnection, id: T, column: &str, other: &str, text: &str)
             where
                 T: for<'q> Encode<'q, Sqlx> + for<'r> Decode<'r, Sqlx> + Type<Sqlx> + PgHasArrayType,
@@ -186,7 +186,7 @@ macro_rules! by_sqlx {
                     let wide = WideId::new(1 << 100);
                     let text = format!("\\x{}", hex(&wide.to_bytes()));
                     bound(client, wide, "bytea", &format!("'{wide}'::text"), &text).await;
-                    // The column's other type is written by what sqlx has for it.
+                    // sqlx's own type writes the column's other type.
                     let arguments = query::<Sqlx>("SELECT $1::text, $2::bytea, $3");
                     let arguments = arguments.bind(Text(ulid)).bind(ksuid.to_bytes()).bind(dated());
                     let row = arguments.fetch_one(client).await.unwrap();

@@ -20,7 +20,7 @@ fn rig() -> Rig<Mariadb> {
 
 faults!(super::rig);
 
-/// One test, since a runner that starts a process for each would start a server for each.
+/// One test: a runner with a process per test would start a server for each.
 #[test]
 fn every_realm_in_the_same_tables_conforms() {
     let server = Mariadb::start(&[]);

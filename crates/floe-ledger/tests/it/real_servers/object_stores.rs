@@ -1,6 +1,6 @@
 //! The ledger in a bucket, on a real server of S3's protocol and on Microsoft's of Azure's, and in a table of DynamoDB.
 //!
-//! Every test in here is left out by `scripts/test --skip-stores`, by the name of this module.
+//! `scripts/test --skip-stores` leaves out every test in here, by the name of this module.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -27,8 +27,8 @@ fn rig() -> Rig<Minio> {
 
 faults!(super::rig);
 
-/// Azurite writes its index down every few seconds, so what it has answered is lost with kill -9, as no cloud does it. It is
-/// not killed here.
+/// Azurite writes its index only every few seconds, so kill -9 loses answered writes, which no cloud does. So it is not
+/// killed here.
 mod azure {
     use super::{Azurite, Rig, conforms_at};
     use crate::real_servers::faults;
@@ -70,7 +70,7 @@ fn conforms() {
     conforms_at(&Minio::url_at(server.port(), "max_wait=60s"));
 }
 
-/// One test, since a runner that starts a process for each would start a server for each.
+/// One test: a runner with a process per test would start a server for each.
 fn conforms_at(url: &str) {
     let realms = AtomicU32::new(0);
     conformance::run(&|| {
@@ -102,8 +102,8 @@ fn an_operator_can_read_a_record() {
     assert!(text.ends_with("mark 0 start 0 previous 0\ndefinition segment\nend"), "{text}");
 }
 
-/// What some work-alikes do, on which two nodes would be given the same range: they take the request, and leave its
-/// conditions alone.
+/// Some work-alikes accept a conditional request and ignore its conditions. On them, two nodes would get the same
+/// range.
 #[test]
 fn a_store_that_ignores_conditions_is_refused() {
     let port = Stub::start(&Stub::default());
@@ -120,12 +120,12 @@ fn what_is_no_answer_of_a_store_proves_nothing() {
     assert_eq!(got(&*ledger, &ask(5)), (0, 5));
     let page = "has a web page in it: this is not an object store, or a proxy stands before it";
     let record = "is not a record of floe's: check what it is, and whether the endpoint is an object store";
-    // A page of a portal, in the place of every answer; a length that no memory has; 404 by who knows nothing of objects.
+    // A portal's page for every answer; a length that no memory has; a 404 from something that knows no objects.
     for (mode, to_a_write, to_a_read) in
         [("page", page, record), ("endless", "", ""), ("nothing", "", ""), ("long error", "", "")]
     {
         stub.set(mode);
-        // The first is a write, since the record is known. It is not any more, so the second looks.
+        // The first is a write, because the record is known. After it the record is not, so the second call looks.
         for words in [to_a_write, to_a_read] {
             let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(5)) else { panic!("{mode}") };
             assert!(text.contains(words) && text.len() < 1_000, "{mode}: {text}");
@@ -147,7 +147,7 @@ fn a_realm_whose_own_record_was_deleted_is_not_made_anew() {
     says(&error, &["the record of the realm itself (realm/test) is gone", realm.lines().nth(1).unwrap()]);
 }
 
-/// A server that keeps what it is given, and answers by its mode.
+/// A server that keeps what it gets, and answers by its mode.
 #[derive(Clone, Default)]
 struct Stub {
     objects: Arc<Mutex<HashMap<String, Vec<u8>>>>,
@@ -200,7 +200,7 @@ impl Stub {
             let tag = self.objects.lock().unwrap().get(path).map_or_else(|| tag(b""), |body| tag(body));
             let head =
                 format!("HTTP/1.1 {status}\r\netag: {tag}\r\n{date}\r\ncontent-length: {length}\r\n\r\n");
-            // Whoever has had enough hangs up.
+            // A client that has read enough closes.
             if (&*stream).write_all(&[head.as_bytes(), &body].concat()).is_err() {
                 return;
             }

@@ -18,8 +18,8 @@ fn schema() -> String {
     format!("test_{}", SCHEMAS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// What lets sessions wait for no flush, and keeps the server from writing and flushing on its own account for as long as a
-/// test takes.
+/// Settings by which sessions wait for no flush, and by which the server neither writes nor flushes on its own during a
+/// test.
 const WAITS_FOR_NO_FLUSH: [&str; 6] = [
     "synchronous_commit=off",
     "wal_writer_delay=10s",
@@ -29,7 +29,7 @@ const WAITS_FOR_NO_FLUSH: [&str; 6] = [
     "checkpoint_timeout=1h",
 ];
 
-/// Whether all that the server has written is flushed.
+/// Whether everything that the server has written is flushed.
 fn is_flushed(server: &Postgres) -> bool {
     server.psql("SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()") == "t"
 }

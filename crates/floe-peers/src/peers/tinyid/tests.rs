@@ -140,7 +140,7 @@ fn two_databases_hand_out_even_and_odd_ids_and_know_nothing_of_each_other() {
     assert_eq!(all.len(), 200);
 }
 
-/// The same, and DbSegmentIdServiceImpl.java (getNextSegmentId): one transaction, and so one connection, for its three tries.
+/// The same, and DbSegmentIdServiceImpl.java (getNextSegmentId): one transaction, so one connection, for its three tries.
 #[test]
 fn a_transaction_stays_on_its_database() {
     let read = |done: &Done<TinyId>| match done.reply() {
@@ -170,7 +170,7 @@ fn a_transaction_stays_on_its_database() {
     assert!(first_tries.contains(&0) && first_tries.contains(&1), "{first_tries:?}");
 }
 
-/// Flickr's servers are set back one at a time, too: two databases halve what a backup repeats, and no more.
+/// Flickr's servers are set back one at a time too. Two databases halve what a backup repeats, and no more.
 #[test]
 fn a_restored_database_repeats_its_own_half_alone() {
     let mut hand = ByHand::new(TinyId { step: 2, ..TinyId::on(2) }, 2);

@@ -6,34 +6,34 @@ use super::reply::{self, Status};
 use crate::cursor::Cursor;
 use crate::memcached::KEY_BYTES;
 
-/// What a client may ask for at most.
+/// Limits on a client's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The bytes of one request: its header and its body.
     pub request_bytes: usize,
 }
 
-/// Reads one connection's requests. It keeps nothing between two calls: a header says at once how long a request is.
+/// Reads one connection's requests. It keeps nothing between two calls: the header alone gives a request's length.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoder {
     limits: Limits,
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// What is to be done.
+    /// The operation that the client asks for.
     pub operation: Operation,
     /// The operation's number, which the reply repeats.
     pub opcode: u8,
     /// The client's own number for this request, which the reply repeats.
     pub opaque: [u8; 4],
-    /// From 1 to [`KEY_BYTES`] bytes without control characters in each kind of get; empty for everything in `stat`;
-    /// whatever came in an operation that is not served.
+    /// In each kind of get: 1 to [`KEY_BYTES`] bytes without control characters. In `stat`: empty for all figures. In
+    /// an operation that is not served: as the client sent it.
     pub key: &'a [u8],
 }
 
-/// What is to be done.
+/// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// The value of a key.
@@ -54,18 +54,17 @@ pub enum Operation {
     Quit,
     /// The end of the connection.
     QuitQuietly,
-    /// An operation that is served, with a key, extras or a value that do not belong to it:
-    /// [`Status::InvalidArguments`].
+    /// A served operation whose key, extras or value do not belong to it: [`Status::InvalidArguments`].
     Invalid,
     /// Any other operation, such as one that would store something: [`Status::UnknownCommand`].
     Unknown,
 }
 
-/// Why a stream of requests can not go on. The reply to it is [`Error::encode`]'s; then the connection is to be closed.
+/// Why a stream of requests cannot continue. Reply with [`Error::encode`], then close the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A request begins with another byte than 0x80. There is nothing that could be replied.
+    /// A request begins with a byte other than 0x80. No reply is possible.
     Magic(u8),
     /// The key and the extras are longer than the body that they are in.
     Header {
@@ -74,7 +73,7 @@ pub enum Error {
         /// The request's, for the reply.
         opaque: [u8; 4],
     },
-    /// A request of more bytes than the limit.
+    /// A request is longer than the limit.
     TooLarge {
         /// The request's, for the reply.
         opcode: u8,
@@ -94,12 +93,12 @@ impl Decoder {
         Self { limits }
     }
 
-    /// The request at the front of `bytes`, and how many bytes of them it takes (at least 24); `None` while it has not
-    /// come whole.
+    /// The request at the front of `bytes`, and its length in bytes (at least 24); `None` until it has arrived
+    /// completely.
     ///
     /// # Errors
-    /// [`Error`] if what has come can not become a request, whatever follows. A body over the limit is refused when
-    /// its header has come.
+    /// [`Error`] if these bytes cannot become a request, whatever follows. A body over the limit is refused as soon as
+    /// its header has arrived.
     pub fn decode<'a>(&self, bytes: &'a [u8]) -> Result<Option<(Request<'a>, usize)>, Error> {
         match bytes.first() {
             None | Some(&REQUEST) => {}
@@ -107,7 +106,7 @@ impl Decoder {
         }
         let mut cursor = Cursor::new(bytes);
         let Some(header) = cursor.array::<HEADER_BYTES>() else { return Ok(None) };
-        // Data type, partition and cas mean nothing to floe.
+        // floe ignores the data type, the partition and the cas.
         let [_, opcode, key0, key1, extras_bytes, _, _, _, body @ .., b0, b1, b2, b3, _, _, _, _, _, _, _, _] =
             header;
         let opaque = [b0, b1, b2, b3];
@@ -130,7 +129,7 @@ impl Decoder {
     }
 }
 
-/// `more`: whether the body has extras or a value, which none of the served operations has.
+/// `more`: whether the body has extras or a value. No served operation has either.
 fn operation(opcode: u8, key: &[u8], more: bool) -> Operation {
     let operation = match opcode {
         0x00 => Operation::Get,
@@ -156,8 +155,7 @@ fn operation(opcode: u8, key: &[u8], more: bool) -> Operation {
 }
 
 impl Error {
-    /// Appends the reply that the client is owed before the connection is closed; nothing if what it sent was no
-    /// request.
+    /// Appends the last reply before the connection is closed. Appends nothing if the client did not send a request.
     ///
     /// ```
     /// let mut output = Vec::new();

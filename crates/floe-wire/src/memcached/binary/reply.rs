@@ -1,8 +1,8 @@
-//! Replies, to packets. Each function appends one to a connection's output, with its request's opcode and opaque.
+//! Writes replies as packets. Each function appends one reply to a connection's output, with its request's opcode and opaque.
 
 use super::decode::{HEADER_BYTES, Operation, Request};
 
-/// What became of a request that failed.
+/// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Status {
@@ -10,13 +10,13 @@ pub enum Status {
     TooLarge = 0x03,
     /// A key, extras or a value that do not belong to the operation.
     InvalidArguments = 0x04,
-    /// The client may not, or has not said who it is.
+    /// The client lacks the right, or has not authenticated.
     Authentication = 0x20,
     /// An operation that is not served.
     UnknownCommand = 0x81,
-    /// A fault of the server's.
+    /// The server failed.
     Internal = 0x84,
-    /// The server has too much to do at present.
+    /// The server is too busy now.
     Busy = 0x85,
     /// The same request may succeed later.
     Temporary = 0x86,
@@ -25,7 +25,7 @@ pub enum Status {
 const REPLY: u8 = 0x81;
 const KEY_NOT_FOUND: u16 = 0x01;
 
-/// A value, to each kind of get; with the key if the operation asks for it.
+/// A value, the reply to each kind of get. It includes the key if the operation asks for it.
 ///
 /// # Panics
 /// If key and value together are of 2^32 bytes or more.
@@ -33,16 +33,15 @@ pub fn value(output: &mut Vec<u8>, request: &Request<'_>, value: &[u8], cas: u64
     packet(output, request, 0, Parts { flags: &[0; 4], key: asked_for(request), value, cas });
 }
 
-/// There is no such key, to [`Operation::Get`] and [`Operation::GetWithKey`]; the quiet ones have no reply then. As
-/// memcached, it names the key if the operation asks for it, and says so in words otherwise.
+/// No such key: the reply to [`Operation::Get`] and [`Operation::GetWithKey`]. The quiet operations get no reply then.
+/// As in memcached, it holds the key if the operation asks for it, and a text otherwise.
 pub fn not_found(output: &mut Vec<u8>, request: &Request<'_>) {
     let key = asked_for(request);
     let value: &[u8] = if key.is_empty() { b"Not found" } else { b"" };
     packet(output, request, KEY_NOT_FOUND, Parts { key, value, ..Parts::default() });
 }
 
-/// Done, without more to say: to [`Operation::Noop`] and [`Operation::Quit`], and after the last figure of
-/// [`Operation::Stat`].
+/// An empty reply: to [`Operation::Noop`] and [`Operation::Quit`], and after the last figure of [`Operation::Stat`].
 pub fn done(output: &mut Vec<u8>, request: &Request<'_>) {
     packet(output, request, 0, Parts::default());
 }
@@ -64,7 +63,7 @@ pub fn stat(output: &mut Vec<u8>, request: &Request<'_>, name: &str, value: &str
     packet(output, request, 0, Parts { key: name.as_bytes(), value: value.as_bytes(), ..Parts::default() });
 }
 
-/// An error and what there is to say of it.
+/// An error and its text.
 ///
 /// # Panics
 /// If the message is of 2^32 bytes or more.
@@ -72,7 +71,7 @@ pub fn error(output: &mut Vec<u8>, request: &Request<'_>, status: Status, messag
     packet(output, request, status as u16, Parts { value: message.as_bytes(), ..Parts::default() });
 }
 
-/// The key, if the reply is to carry it.
+/// The key, if the operation asks for it.
 fn asked_for<'a>(request: &Request<'a>) -> &'a [u8] {
     match request.operation {
         Operation::GetWithKey | Operation::GetWithKeyQuietly => request.key,

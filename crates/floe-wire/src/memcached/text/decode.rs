@@ -5,14 +5,14 @@ use std::fmt;
 use super::reply;
 use crate::memcached::KEY_BYTES;
 
-/// What a client may ask for at most.
+/// Limits on a client's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The bytes of one request: its line, and the data that follows the line.
+    /// Most bytes in a request: its line, and the data after the line.
     pub request_bytes: usize,
 }
 
-/// Reads one connection's requests. Between two calls it keeps how far it has looked, nothing else.
+/// Reads one connection's requests. Between two calls it keeps only how far it has searched.
 #[derive(Debug)]
 pub struct Decoder {
     limits: Limits,
@@ -28,40 +28,40 @@ enum State {
     Data { start: usize, length: usize, noreply: bool },
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Clone, Debug)]
 pub enum Request<'a> {
-    /// `get` or `gets` with at least one key; each is answered by a value, and then comes `END`.
+    /// `get` or `gets` with at least one key. The reply is one value for each key, then `END`.
     Get {
         /// The keys, in the order in which they came.
         keys: Keys<'a>,
-        /// `gets`: each value is to carry a cas number.
+        /// Whether the command was `gets`: then each value carries a cas number.
         cas: bool,
     },
-    /// `stats`, and of what, if the client said it (`stats settings`).
+    /// `stats`, with its argument if there is one (`stats settings`).
     Stats(Option<&'a [u8]>),
     /// `version`.
     Version,
-    /// `verbosity`, which is answered with `OK`, unless the client wants no reply.
+    /// `verbosity`. The reply is `OK`, unless the client wants no reply.
     Verbosity {
-        /// Whether the client waits for no reply.
+        /// Whether the client wants no reply.
         noreply: bool,
     },
-    /// `quit`: the connection is to be closed without a reply.
+    /// `quit`: close the connection without a reply.
     Quit,
-    /// A command that would store or change something, whose data has been read. It is to be refused, unless the
-    /// client wants no reply: that client would take one for the answer to its next request.
+    /// A command that would store or change something; its data has been read. Refuse it, unless the client wants no
+    /// reply: it would take that reply for the answer to its next request.
     Refused {
-        /// Whether the client waits for no reply.
+        /// Whether the client wants no reply.
         noreply: bool,
     },
-    /// A command whose argument can not be served: `CLIENT_ERROR`.
+    /// A command whose argument cannot be served: `CLIENT_ERROR`.
     Invalid(Invalid),
     /// Anything else: `ERROR`.
     Unknown,
 }
 
-/// Why a command that was understood can not be served.
+/// Why a command that was understood cannot be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invalid {
     /// A key of more than [`KEY_BYTES`] bytes.
@@ -74,15 +74,15 @@ pub enum Invalid {
 #[derive(Clone)]
 pub struct Keys<'a>(Words<'a>);
 
-/// Why a stream of requests can not go on. The reply to it is [`Error::encode`]'s; then the connection is to be closed.
+/// Why a stream of requests cannot continue. Reply with [`Error::encode`], then close the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A line, or a line with its data, of more bytes than this limit.
+    /// A line, or a line with its data, is longer than this limit.
     TooLarge(usize),
-    /// A storage command that does not say how much data follows it: what comes next can not be told from commands.
+    /// A storage command does not say how much data follows it, so data and commands cannot be told apart.
     Storage,
-    /// Data of another length than the storage command said.
+    /// The data's length is not the one that the storage command gave.
     Data,
 }
 
@@ -94,14 +94,14 @@ impl Decoder {
         Self { limits, state: START }
     }
 
-    /// The request at the front of `bytes`, and how many bytes of them it takes (at least one); `None` while it has
-    /// not come whole.
+    /// The request at the front of `bytes`, and its length in bytes (at least one); `None` until it has arrived
+    /// completely.
     ///
-    /// After `None`, the next call's bytes begin with these again, and more have come.
+    /// After `None`, the next call's bytes must begin with these and hold more.
     ///
     /// # Errors
-    /// [`Error`] if what has come can not become a request, whatever follows. Data over the limit is refused when its
-    /// length has been read, before it has come.
+    /// [`Error`] if these bytes cannot become a request, whatever follows. Data over the limit is refused when its
+    /// length has been read, before the data arrives.
     pub fn decode<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<(Request<'a>, usize)>, Error> {
         match std::mem::replace(&mut self.state, START) {
             State::Line { searched } => self.line(bytes, searched),
@@ -126,7 +126,7 @@ impl Decoder {
         }
     }
 
-    /// A storage command whose data begins at `start`.
+    /// A storage command with data from `start` on.
     fn data<'a>(
         &mut self,
         bytes: &'a [u8],
@@ -149,7 +149,7 @@ impl Decoder {
     }
 }
 
-/// What a line asks for.
+/// The request in one line.
 enum Line<'a> {
     Whole(Request<'a>),
     BeforeData { length: usize, noreply: bool },
@@ -200,11 +200,11 @@ fn get(keys: Words<'_>, cas: bool) -> Request<'_> {
             return Request::Invalid(Invalid::KeyControl);
         }
     }
-    // As memcached answers a `get` of nothing.
+    // memcached also answers a `get` without keys with an error.
     if none { Request::Unknown } else { Request::Get { keys: Keys(keys), cas } }
 }
 
-/// `<key> <flags> <expires> <bytes> [<cas>] [noreply]`, of which only the length matters.
+/// `<key> <flags> <expires> <bytes> [<cas>] [noreply]`. Only the length matters.
 fn storage(mut words: Words<'_>, cas: bool) -> Result<Line<'_>, Error> {
     let length = words.nth(3).and_then(number).ok_or(Error::Storage)?;
     if cas && words.next().is_none() {
@@ -225,7 +225,7 @@ fn number(digits: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// What stands between the spaces of a line.
+/// The words between the spaces of a line.
 #[derive(Clone)]
 struct Words<'a>(&'a [u8]);
 
@@ -267,7 +267,7 @@ impl fmt::Display for Invalid {
 }
 
 impl Error {
-    /// Appends the reply that the client is owed before the connection is closed.
+    /// Appends the last reply before the connection is closed.
     ///
     /// ```
     /// let mut output = Vec::new();
@@ -282,7 +282,7 @@ impl Error {
     }
 }
 
-/// In memcached's own words where it has some.
+/// In memcached's own words if it has some.
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,8 +1,8 @@
-//! Replies, to lines. Each function appends one to a connection's output.
+//! Writes replies as lines. Each function appends one reply to a connection's output.
 
 use crate::one_line;
 
-/// `VALUE <key> 0 <length> [<cas>]` and the value: one for each key of a `get` that has one, then [`end`].
+/// `VALUE <key> 0 <length> [<cas>]` and the value: one for each key of a `get` that has a value, then [`end`].
 pub fn value(output: &mut Vec<u8>, key: &[u8], value: &[u8], cas: Option<u64>) {
     output.extend_from_slice(b"VALUE ");
     output.extend_from_slice(key);
@@ -46,7 +46,7 @@ pub fn error(output: &mut Vec<u8>) {
     output.extend_from_slice(b"ERROR\r\n");
 }
 
-/// `CLIENT_ERROR <message>`: the client has to ask otherwise. A line end in the message is written as a space.
+/// `CLIENT_ERROR <message>`: the client must change its request. A line end in the message is written as a space.
 pub fn client_error(output: &mut Vec<u8>, message: &str) {
     output.extend_from_slice(b"CLIENT_ERROR ");
     ended(output, message);

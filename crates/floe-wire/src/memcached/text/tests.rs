@@ -4,8 +4,8 @@ use super::*;
 
 const LIMITS: Limits = Limits { request_bytes: 1_024 };
 
-/// Every request in the bytes as its debug form, which come in pieces of these lengths (and then the rest), and how
-/// the stream ends.
+/// Decodes bytes that arrive in pieces of these lengths, and then the rest. The result is each request in its debug
+/// form, and how the stream ends.
 fn decode(bytes: &[u8], pieces: &[usize], limits: Limits) -> (Vec<String>, Result<usize, Error>) {
     let mut decoder = Decoder::new(limits);
     let mut requests = Vec::new();

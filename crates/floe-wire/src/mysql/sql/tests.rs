@@ -254,7 +254,7 @@ proptest! {
         let query = pieces.join(if blank { " " } else { "" });
         let read = all(&query);
         prop_assert!(read.len() <= query.matches(';').count() + 1);
-        // Whoever stops between two statements goes on with the same ones.
+        // A reader that stops between two statements continues with the same ones.
         let mut begun = statements(query.as_bytes());
         while begun.next().is_some() {
             let rest: Vec<_> = begun.clone().collect();

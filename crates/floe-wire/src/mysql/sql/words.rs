@@ -1,4 +1,4 @@
-//! SQL cut into words: names, texts, numbers and signs, without blanks and comments.
+//! Cuts SQL into words: names, texts, numbers and signs, without spaces and comments.
 
 /// A piece of SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,9 +13,9 @@ pub(super) enum Word<'a> {
     Number(&'a [u8]),
     /// Any other character.
     Sign(u8),
-    /// What is not SQL that floe reads: an open quote or comment, an escape in a text, a number that goes on as a name.
+    /// SQL that floe does not read: an open quote or comment, an escape in a text, a number that continues as a name.
     Bad,
-    /// Nothing follows.
+    /// The end.
     End,
 }
 
@@ -24,11 +24,11 @@ pub(super) enum Word<'a> {
 pub(super) struct Words<'a> {
     text: &'a [u8],
     at: usize,
-    /// Where the word that was taken last begins.
+    /// The start of the last word taken.
     last: usize,
-    /// Inside of a comment that is no comment to MySQL.
+    /// Inside a comment that MySQL executes.
     executable: bool,
-    /// The next word, where it was looked at, and how it is with the rest behind it.
+    /// The next word if it was peeked, with the position and the comment state after it.
     ahead: Option<(Word<'a>, usize, bool)>,
 }
 
@@ -37,7 +37,7 @@ impl<'a> Words<'a> {
         Self { text, at: 0, last: 0, executable: false, ahead: None }
     }
 
-    /// The same text, from a place at which nothing was looked at ahead.
+    /// The same text, from a position at which no word was peeked.
     pub(super) fn resume(text: &'a [u8], at: usize, executable: bool) -> Self {
         Self { at, last: at, executable, ..Self::new(text) }
     }
@@ -50,21 +50,21 @@ impl<'a> Words<'a> {
         self.at
     }
 
-    /// What stands between two positions.
+    /// The bytes between two positions.
     pub(super) fn between(&self, start: usize, end: usize) -> &'a [u8] {
         self.text.get(start..end).unwrap_or_default().trim_ascii()
     }
 
-    /// Goes over blanks and comments; the next word begins here.
+    /// Skips spaces and comments. The next word begins at the result.
     pub(super) fn begin(&mut self) -> usize {
         self.blanks();
         self.at
     }
 
-    /// What is left from the next word on where that was looked at, else from the one that was taken last.
+    /// The rest from the next word if it was peeked, else from the last word taken.
     pub(super) fn left(&self) -> &'a [u8] {
         let at = if self.ahead.is_some() { self.at } else { self.last };
-        // What stands before the word, a comment too, is not what was not understood.
+        // Spaces and comments before the word are understood, so they are left out.
         let start = Self { at, ahead: None, ..*self }.begin();
         self.between(start, self.text.len())
     }
@@ -73,7 +73,7 @@ impl<'a> Words<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The next word. After `Bad`, what is left was read too.
+    /// The next word. After `Bad`, the rest counts as read.
     pub(super) fn next(&mut self) -> Word<'a> {
         self.last = self.at;
         let Some((word, at, executable)) = self.ahead.take() else { return self.read() };
@@ -82,7 +82,7 @@ impl<'a> Words<'a> {
         word
     }
 
-    /// The next word, which is not taken.
+    /// The next word, without taking it.
     pub(super) fn peek(&mut self) -> Word<'a> {
         if let Some((word, ..)) = self.ahead {
             return word;
@@ -129,7 +129,7 @@ impl<'a> Words<'a> {
         rest.get(..length).unwrap_or_default()
     }
 
-    /// What stands in quotes. A text with an escape or a quote in it would have to be changed, and no ticket has one.
+    /// The bytes between quotes. A text with an escape or a quote in it would need decoding, and no ticket has one.
     fn quoted(&mut self, quote: u8) -> Option<&'a [u8]> {
         let inside = self.rest().get(1..).unwrap_or_default();
         let end = inside.iter().position(|byte| *byte == quote || (*byte == b'\\' && quote != b'`'));
@@ -146,7 +146,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Goes over blanks and comments; `false` where a comment has no end.
+    /// Skips spaces and comments; `false` if a comment has no end.
     fn blanks(&mut self) -> bool {
         loop {
             match self.rest() {

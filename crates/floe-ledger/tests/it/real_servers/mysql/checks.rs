@@ -1,4 +1,4 @@
-//! What is looked at when a ledger is opened, and what it says.
+//! The checks of an opening, and their errors.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn a_wrong_password_user_or_database_is_named() {
     says(&stranger, &["Access denied", "stranger"]);
     let nowhere = refused(&server.url().replace("/floe", "/nowhere"));
     says(&nowhere, &["nowhere", "(1049)", "CREATE DATABASE"]);
-    // MariaDB hides who is there: once it knows another way to log in, strangers may be asked for it too.
+    // MariaDB hides which users exist: once it knows another login method, strangers may be asked for it too.
     server.sql("INSTALL SONAME 'auth_ed25519'");
     server.sql("CREATE USER odd IDENTIFIED VIA ed25519 USING PASSWORD('right')");
     let odd = refused(&server.url_of("odd:right"));
@@ -46,7 +46,7 @@ fn a_wrong_password_user_or_database_is_named() {
     let mariadb = server.url_of("careful:right").replace("mysql:", "mariadb:");
     assert_eq!(got(&*open(&mariadb), &ask(3)), (3, 6));
 
-    // A password that is changed under a running ledger is worth another try, when connections are made anew.
+    // If a password changes under a running ledger, a later try may succeed when connections are made again.
     server.sql("SET PASSWORD FOR careful = PASSWORD('other')");
     server.stop();
     server.run();
@@ -75,7 +75,7 @@ fn tables_that_somebody_made_need_no_rights_to_make_any() {
     assert!(matches!(refusal, OpenError::Ledger(LedgerError::Unfit(_))), "{refusal:?}");
     says(&refusal, &["command denied", "(1142)", "docs/ledgers.md"]);
 
-    // What the documentation tells the owner of the database to run, word for word.
+    // The documentation's statements for the owner of the database, word for word.
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ledgers.md");
     let docs = fs::read_to_string(docs).unwrap();
     let begin = docs.find("CREATE TABLE IF NOT EXISTS floe_version").unwrap();
@@ -90,7 +90,7 @@ fn tables_that_somebody_made_need_no_rights_to_make_any() {
     assert_eq!(ledger.give_back(&orders(), request.token, 2), Ok(true));
     assert_eq!(ledger.raise(&orders(), 10), Ok(2));
     assert_eq!(ledger.bind(&Name::new("a").unwrap(), "definition", true).unwrap(), "definition");
-    // A ledger that may read, and not write.
+    // A ledger that may read, but not write.
     let Err(LedgerError::Unavailable(text)) = open(&server.url_of("modest")).reserve(&ask(1)) else {
         panic!("no right, no range")
     };
@@ -115,7 +115,7 @@ fn an_operator_can_read_and_write_it() {
     let refused = ledger.reserve(&Reserve { key: key.clone(), max_mark: 5, ..ask(1) });
     assert_eq!(refused, Ok(Reply::Refused { mark: (1 << 63) - 1, note }));
 
-    // Names in which only the case, an accent or a width differs are different names.
+    // Names are different even if only the case, an accent or a width differs.
     for (count, name) in (1..).zip(["straße", "strasse", "Strasse", "ｓtrasse", "strásse"]) {
         let key = Key::name(&Name::new(name).unwrap());
         assert_eq!(got(&*ledger, &Reserve { key, ..ask(count) }), (0, count), "{name}");
@@ -135,14 +135,14 @@ fn an_operator_can_read_and_write_it() {
         drop(ledger);
     });
 
-    // A record that differs in a byte is another one, also where MySQL takes two texts for equal.
+    // A record that differs in one byte is another record, even if MySQL considers the two texts equal.
     let Ok(Reply::Got { end, .. }) = ledger.reserve(&ask(1)) else { panic!("no range") };
     let orders = "WHERE `key` = 'mark/test/n/orders'";
     server.sql(&format!("UPDATE floe.floe_record SET record = CONCAT(record, ' ') {orders}"));
     let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(1)) else { panic!("it took {end} for its own") };
     says(&text, &["mark/test/n/orders", "no floe has written"]);
 
-    // What would be damage is not read as a mark.
+    // Damaged text is not read as a mark.
     replace("mark 9", "mark nine");
     let Err(LedgerError::Unfit(text)) = ledger.reserve(&Reserve { key, max_mark: 5, ..ask(1) }) else {
         panic!("it read what it cannot")
@@ -167,7 +167,7 @@ fn a_refusal_writes_nothing_and_what_is_asked_for_again_is_flushed_again() {
     assert!(matches!(ledger.reserve(&nowhere), Err(LedgerError::Missing(_))));
     assert_eq!(written(), before);
 
-    // Another has seen the range before it was flushed, perhaps: so a commit comes before the answer, each time.
+    // Another caller may have seen the range before it was flushed: so a commit comes before each answer.
     let settled = || server.sql("SELECT record FROM floe.floe_record WHERE `key` = 'settled'");
     for _ in 0..3 {
         let before = (server.sql("SHOW MASTER STATUS"), settled());

@@ -9,7 +9,7 @@ use floe_ledger::Opening;
 use super::{Mariadb, open};
 use crate::{ask, got, says};
 
-/// What the floe of version 2 wrote, dumped with `mariadb-dump`.
+/// Tables that the floe of version 2 wrote, dumped with `mariadb-dump`.
 const FORMER: &str = include_str!("version_2.sql");
 
 const STEP: &str = include_str!("../../../../src/mysql/from_2.sql");
@@ -29,7 +29,7 @@ fn of(key: &Key) -> Reserve {
     Reserve { key: key.clone(), create: false, ..ask(1) }
 }
 
-/// That all of [`FORMER`] is in the records.
+/// Checks that the records hold all of [`FORMER`].
 #[track_caller]
 fn is_moved_over(url: &str) -> Box<dyn Ledger> {
     let ledger = open(url);
@@ -53,7 +53,7 @@ fn is_moved_over(url: &str) -> Box<dyn Ledger> {
     ];
     assert_eq!(list, marks);
     assert_eq!(ledger.list("s/10/1", "", 1).unwrap()[0].note.as_deref(), Some("a\\b\nc\rd 'e'"));
-    // A realm whose own row was gone is not begun anew.
+    // If a realm's own row is missing, the realm is not begun again.
     says(&floe_ledger::open_in(url, "lost").err().unwrap(), &["records of the realm lost", "is gone"]);
     ledger
 }
@@ -70,12 +70,12 @@ fn told_by(server: &Mariadb, database: &str, sql: &str) -> String {
 fn tables_of_the_second_version_are_moved_over() {
     let server = Mariadb::start(&[]);
     let url = former(&server, "floe");
-    // Who only looks changes nothing.
+    // An opening that only looks changes nothing.
     says(&floe_ledger::open_existing(&url, "test").err().unwrap(), &["older floe (version 2)", "floe serve"]);
     assert!(!server.sql("SHOW TABLES IN floe").contains("floe_record"));
     thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(|| drop(open(&url))))));
     let ledger = is_moved_over(&url);
-    // A call that was not answered before is answered now, with the range that it had.
+    // A call that had no answer before is answered now, with its range.
     let token = Token::from_bytes(*b"0123456789abcdef").unwrap();
     assert_eq!(got(&*ledger, &Reserve { token, ..of(&key("visits")) }), (1, 8));
     assert_eq!(got(&*ledger, &of(&key("visits"))), (8, 9));
@@ -85,14 +85,14 @@ fn tables_of_the_second_version_are_moved_over() {
         ledger.bind(&Name::new("orders").unwrap(), "counter", true).unwrap(),
         "segment increment=1 offset=1"
     );
-    // What was deleted stays deleted.
+    // Deleted records stay deleted.
     for deleted in [key("eaten"), Key::slot(10, 1000)] {
         let outcome = ledger.reserve(&Reserve { create: true, ..of(&deleted) });
         assert_eq!(outcome, Err(LedgerError::Missing(deleted)));
     }
 }
 
-/// Nothing is changed yet: the older floes go on.
+/// Nothing is changed yet: the older floes continue.
 #[test]
 fn a_move_that_would_not_end_or_would_stop_nobody_is_not_begun() {
     let server = Mariadb::start(&[]);
@@ -123,8 +123,8 @@ fn tables_of_the_first_version_are_moved_over() {
     is_moved_over(&url);
 }
 
-/// Wherever a process that moves the tables over is cut off, the next one makes it good, and from the first constraint on no
-/// former floe can reserve.
+/// If a process that moves the tables is cut off at any point, the next one finishes the move. From the first
+/// constraint on, no former floe can reserve.
 #[test]
 fn a_move_that_was_cut_off_is_made_good_by_the_next_process() {
     let server = Mariadb::start(&[]);
@@ -134,7 +134,7 @@ fn a_move_that_was_cut_off_is_made_good_by_the_next_process() {
         let database = format!("cut_{cut}");
         let url = former(&server, &database);
         let (done, _) = statements.split_at(cut);
-        // The end of the session takes back what is not committed.
+        // The end of the session undoes what is not committed.
         let step: String = done.iter().map(|statement| format!("{statement};\n")).collect();
         server.sql(&format!("USE {database}; SET NAMES utf8mb4; {tables} {step}"));
         if cut == statements.len() / 2 {
@@ -153,8 +153,8 @@ fn a_move_that_was_cut_off_is_made_good_by_the_next_process() {
     }
 }
 
-/// A reservation, as the floe of version 2 makes it, one after the other until it fails: why that was, and the mark that it
-/// had reached.
+/// Reservations as the floe of version 2 makes them, one after the other until one fails: the error, and the mark that
+/// was reached.
 const RESERVES: &str = "
     DECLARE number, reached BIGINT DEFAULT 0;
     DECLARE begun BIGINT DEFAULT UNIX_TIMESTAMP(SYSDATE());
@@ -213,7 +213,7 @@ fn a_former_floe_that_runs_on_reserves_nothing_beside_the_records() {
     });
     assert_eq!(mark(), reached);
     assert_eq!(got(&*ledger, &of(&key("orders"))), (reached, reached + 1));
-    // A raise, something given back, and a name, as it writes them.
+    // A raise, a give-back, and a name, as it writes them.
     for (sql, kept) in [
         (
             "UPDATE floe_mark SET writes = writes + 1, mark = GREATEST(mark, 900) WHERE `key` = 'n/visits'",

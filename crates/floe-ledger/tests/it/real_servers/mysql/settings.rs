@@ -7,7 +7,7 @@ use super::checks::refused;
 use super::{Mariadb, open};
 use crate::{ask, got, says};
 
-/// Asserts that the server is refused with these words, and taken with `unsafe=allow`, with a remark.
+/// Asserts that the server is refused with this text, and accepted with `unsafe=allow`, with a remark.
 #[track_caller]
 fn is_refused_unless_told_otherwise(server: &Mariadb, finding: &str, way_out: &str) {
     let error = refused(&server.url());
@@ -37,7 +37,7 @@ fn settings_that_lose_ranges_are_refused_by_name() {
     says(&refused(&server.url()), &["binlog_format = STATEMENT", "ROW or MIXED"]);
     server.sql("SET GLOBAL binlog_format = ROW");
 
-    // A server that takes no writes becomes one that does.
+    // A server that accepts no writes becomes one that does.
     let ledger = open(&server.url());
     server.sql("SET GLOBAL read_only = 1");
     let error = refused(&server.url());

@@ -8,7 +8,7 @@ use floe_testbed::{Certificates, Home};
 use super::{Mariadb, open};
 use crate::{ask, got, says};
 
-/// A server whose certificate is for `host`, the certificate of who signed it, and that of somebody else.
+/// A server with a certificate for `host`, its signer's certificate, and another signer's certificate.
 fn server_for(host: &str) -> (Mariadb, PathBuf, PathBuf) {
     let home = Home::new("mariadb");
     let certificates = Certificates::for_host(host, &home);
@@ -19,7 +19,7 @@ fn server_for(host: &str) -> (Mariadb, PathBuf, PathBuf) {
     (server, certificates.signer, certificates.stranger)
 }
 
-/// Opens as a user who may only come by TLS.
+/// Opens as a user who must use TLS.
 fn opens(server: &Mariadb, mode: &str, root: Option<&Path>) -> Result<(), OpenError> {
     let root = root.map_or(String::new(), |root| format!("&sslrootcert={}", root.display()));
     let url = format!("{}?sslmode={mode}{root}", server.url_of("encrypted:right"));
@@ -47,7 +47,7 @@ fn each_mode_checks_what_it_says() {
     let nowhere = Path::new("/nowhere.pem");
     says(&opens(&server, "verify-full", Some(nowhere)).unwrap_err(), &["/nowhere.pem", "PEM"]);
 
-    // Calls over TLS notice a server that was restarted as well.
+    // Calls over TLS also notice that a server was restarted.
     let url =
         format!("{}?sslmode=verify-ca&sslrootcert={}", server.url_of("encrypted:right"), signer.display());
     let ledger = open(&url);

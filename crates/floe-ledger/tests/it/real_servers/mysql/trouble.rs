@@ -1,4 +1,4 @@
-//! What MariaDB alone may do to a ledger.
+//! Faults that only MariaDB has.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -12,7 +12,7 @@ use super::{open, rig};
 use crate::real_servers::faults::{Rig, at_last, disjoint, timed};
 use crate::{ask, got, says};
 
-/// The trips of each call, of which docs/ledgers.md tells.
+/// The trips of each call, as docs/ledgers.md states them.
 #[test]
 fn a_reserve_is_one_round_trip() {
     let Rig { server, url } = rig();
@@ -49,7 +49,7 @@ fn a_reserve_is_one_round_trip() {
         assert!(matches!(ledger.count(&request), Ok(Reply::Got { .. })));
     };
     (0..40).for_each(|_| count());
-    // One call in 33 reserves ahead, and that is two trips more.
+    // One call in 33 reserves ahead, which takes two more trips.
     assert_eq!(costs(&|| (0..330).for_each(|_| count())), 350);
 }
 
@@ -69,26 +69,26 @@ fn a_lock_that_somebody_holds_is_waited_for_no_longer_than_the_bound() {
         let (outcome, took) = timed(|| ledger.reserve(&ask(1)));
         assert!(matches!(outcome, Err(LedgerError::Unavailable(_))), "{outcome:?}");
         assert!(took < Duration::from_millis(1600), "{took:?}");
-        // A refusal waits for nobody.
+        // A refusal does not wait for others.
         let refusal = ledger.reserve(&Reserve { max_mark: 4, ..ask(1) });
         assert_eq!(refusal, Ok(Reply::Refused { mark: 5, note: None }));
-        // Whoever has the time waits longer than InnoDB does at once, and has its range in the end.
+        // A caller with enough time waits longer than InnoDB's limit, and gets its range in the end.
         let (outcome, took) = timed(|| got(&*patient, &ask(1)));
         assert_eq!(outcome, (5, 6));
         assert!(took > Duration::from_millis(1100), "{took:?}");
         holder.join().unwrap();
     });
-    // The abandoned statement ended with its time, and not later with a range that nobody owns.
+    // The abandoned statement ended in time, and not later with a range that nobody owns.
     assert_eq!(got(&*ledger, &ask(1)), (6, 7));
 }
 
-/// On a cluster that is how a statement ends where another node's came first.
+/// On a cluster, a statement ends like this if another node's statement came first.
 #[test]
 fn a_statement_that_was_rolled_back_in_a_deadlock_is_made_again() {
     let server = Mariadb::start(&[]);
     let ledger = open(&server.url());
     got(&*ledger, &ask(5));
-    // Aria does not take back what was counted.
+    // Aria does not undo the count.
     server.sql(
         "DELIMITER //
         USE floe//
@@ -125,7 +125,7 @@ fn a_realm_that_is_another_one_stops_the_ledger() {
         let Err(LedgerError::Unfit(text)) = outcome else { panic!("after {sql}: {outcome:?}") };
         says(&text, &[part, "restore"]);
     }
-    // Nothing is made in a database that is another one.
+    // Nothing is made in a new database of the same name.
     server.sql("CREATE DATABASE floe");
     let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(1)) else { panic!("a fresh database was taken") };
     says(&text, &["floe_record", "restore"]);
@@ -141,7 +141,7 @@ fn a_table_that_is_dropped_under_a_running_ledger_stops_it() {
     let outcome = ledger.reserve(&ask(1));
     let Err(LedgerError::Unfit(text)) = outcome else { panic!("{outcome:?}") };
     says(&text, &["floe_record", "(1146)", "restore", "marks raise"]);
-    // Nobody makes it anew either: the version says that it was there.
+    // It is not made again either: the version shows that it existed.
     says(&super::checks::refused(&server.url()), &["floe_record", "restore"]);
 }
 
@@ -164,11 +164,11 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     assert_eq!(server.sql(count), "4");
     drop(ledger);
     while server.sql(count) != "0" {}
-    // They said goodbye: nothing was cut off.
+    // They closed in order: nothing was cut off.
     assert_eq!(server.sql("SHOW GLOBAL STATUS LIKE 'Aborted_clients'"), "Aborted_clients\t0");
 }
 
-/// No crash takes away what was reserved ahead for a counter: the row of it and the record are one transaction.
+/// No crash loses the numbers that a counter reserved ahead: their row and the record are one transaction.
 #[test]
 fn a_counter_goes_on_without_a_gap_when_the_server_is_killed() {
     let server = Mariadb::start(&[]);
@@ -204,7 +204,7 @@ fn a_counter_goes_on_without_a_gap_when_the_server_is_killed() {
     });
     let (counted, failed) = (ranges.len(), failures.load(Ordering::Relaxed));
     let end = disjoint(ranges);
-    // Three numbers a call, and as many for a call whose answer was lost.
+    // Three numbers for each call, and as many for a call with a lost answer.
     let [least, most] = [counted, counted + failed].map(|calls| u64::try_from(calls).unwrap() * 3);
     assert!((least..=most).contains(&end), "{counted} calls and {failed} that failed, up to {end}");
     assert!(ledger.list("", "", 10).unwrap()[0].mark >= end);
@@ -217,7 +217,7 @@ fn a_slot_that_somebody_deletes_stays_missing() {
         drop(server.sql(&format!("DELETE FROM floe.floe_record WHERE `key` = 'mark/test/{key}'")))
     };
     conformance::check_eaten(&|| open(&server.url()), &eat);
-    // The way out of docs/ledgers.md.
+    // The way out in docs/ledgers.md.
     server.sql("DELETE FROM floe.floe_record WHERE `key` = 'made/test/s/10/7'");
     assert_eq!(got(&*open(&server.url()), &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
 }

@@ -1,5 +1,5 @@
-//! The ledger in a table, on two servers of DynamoDB's protocol: Dynalite, which keeps its tables on the disk, and Moto, which
-//! checks signatures and rights, and says what is there where a condition does not hold.
+//! The ledger in a table, on two servers of DynamoDB's protocol: Dynalite, which keeps its tables on disk, and Moto,
+//! which checks signatures and rights, and returns the current item if a condition does not hold.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -22,15 +22,15 @@ fn rig() -> Rig<Dynalite> {
     Rig { server: Dynalite::start(&[]), url: Dynalite::url_at }
 }
 
-// Dynalite does not say what is there where a condition does not hold, so the caller that wrote last is ahead of the others.
+// Dynalite does not return the current item if a condition fails, so the caller that wrote last has an advantage.
 faults!(super::rig, 8);
 
-/// As an operator makes the table.
+/// The command by which an operator makes the table.
 const MAKE: &str = "create-table --table-name ids --billing-mode PAY_PER_REQUEST --deletion-protection-enabled \
                     --attribute-definitions AttributeName=folder,AttributeType=S AttributeName=name,AttributeType=S \
                     --key-schema AttributeName=folder,KeyType=HASH AttributeName=name,KeyType=RANGE";
 
-/// What the others here rest on: of those who write at once what they read, one wins.
+/// All other tests depend on this: if several write at once what they read, one wins.
 #[test]
 fn the_server_itself_swaps_atomically() {
     const WRITERS: usize = 8;
@@ -109,7 +109,7 @@ fn a_reserve_is_one_request() {
     assert_eq!(proxy.round_trips() - before, 5, "the table, the realm twice, and a try of each condition");
 }
 
-/// DynamoDB has carried it out, and is asked again by itself: its refusal is no word of somebody else's write.
+/// DynamoDB has executed the write, and is asked again automatically. Its refusal does not mean that another caller wrote.
 #[test]
 fn a_write_whose_answer_was_lost_is_known_for_ones_own() {
     let server = Dynalite::start(&[]);
@@ -169,10 +169,10 @@ fn a_table_of_somebody_else_is_refused() {
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
 }
 
-/// What passes a request on, and gives the whole answer.
+/// Passes a request on, and returns the whole answer.
 type Pass<'a> = &'a dyn Fn(&Value) -> String;
 
-/// A server before Dynalite, which answers by `answer`. It listens until the test ends.
+/// A server in front of Dynalite, which answers by `answer`. It listens until the test ends.
 fn front(server: u16, answer: impl Fn(&str, &Value, Pass) -> String + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (port, answer) = (listener.local_addr().unwrap().port(), Arc::new(answer));
@@ -208,12 +208,12 @@ fn serve(mut stream: &TcpStream, answer: impl Fn(&str, &Value) -> String) {
     }
 }
 
-/// What is answered in the place of DynamoDB.
+/// An answer in place of DynamoDB's.
 fn said(status: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
-/// Without the condition that it has.
+/// The request without its condition.
 fn without_condition(body: &Value) -> Value {
     let mut body = body.clone();
     for member in ["ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues"] {
@@ -233,7 +233,7 @@ fn a_store_that_ignores_conditions_is_refused() {
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
 }
 
-/// Whatever it did when the ledger was opened: each answer has to name what was replaced.
+/// Even if the conditions worked at the opening: each answer has to say what was replaced.
 #[test]
 fn a_store_that_ignores_a_condition_later_hands_nothing_out() {
     let server = Dynalite::start(&[]);
@@ -301,14 +301,14 @@ fn what_is_throttled_is_asked_again_and_then_unavailable() {
         refusals.store(usize::MAX, Ordering::SeqCst);
         let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(5)) else { panic!("{now}") };
         says(&text, &[words]);
-        // A page is no word of DynamoDB's, and is not asked for again.
+        // A page is not DynamoDB's answer, and the request is not sent again.
         refusals.store(if now == "page" { 0 } else { 3 }, Ordering::SeqCst);
         assert_eq!(got(&*ledger, &ask(5)), (round * 5, round * 5 + 5), "{now}");
     }
 }
 
-/// The policies in docs/ledgers.md: for a table that is there, and for one that floe makes. Moto asks for rights on everything,
-/// whatever the resource.
+/// The policies in docs/ledgers.md: for an existing table, and for one that floe makes. Moto checks rights on
+/// everything, whatever the resource.
 fn policies() -> Vec<String> {
     let page = include_str!("../../../../../../docs/ledgers.md");
     let policies = page.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
@@ -328,7 +328,7 @@ fn the_rights_that_the_docs_list_are_enough() {
     assert_eq!(got(&*second, &ask(5)), (5, 10));
     let before = proxy.round_trips();
     assert_eq!(got(&*first, &ask(5)), (10, 15));
-    // Moto closes its connections, and each makes a trip here.
+    // Moto closes its connections, and each counts as a trip here.
     assert_eq!(proxy.round_trips() - before, 2, "a refusal says what is there");
     assert_eq!(first.list("", "", 9).unwrap().len(), 1);
 

@@ -1,4 +1,4 @@
-//! What is looked at when a ledger is opened, and what it says.
+//! The checks of an opening, and their errors.
 
 use std::fs;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn tables_that_somebody_made_need_no_rights_to_make_any() {
     assert!(matches!(refusal, OpenError::Ledger(LedgerError::Unfit(_))), "{refusal:?}");
     says(&refusal, &["permission denied", "42501", "docs/ledgers.md"]);
 
-    // What the documentation tells the owner of the database to run, word for word.
+    // The documentation's statements for the owner of the database, word for word.
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ledgers.md");
     let docs = fs::read_to_string(docs).unwrap();
     let sql = docs.split("```sql\n").nth(1).unwrap().split("```").next().unwrap();

@@ -1,5 +1,5 @@
-//! Every conformance case, for realms in the same tables and for realms with a schema each. One test each, since a
-//! runner that starts a process for each test would start a server for each.
+//! Every conformance case, for realms in the same tables and for realms with a schema each. One test each: a runner
+//! with a process per test would start a server for each.
 
 use floe::ledger::conformance::{self, Realm};
 

@@ -1,4 +1,4 @@
-//! The ledger over connections of the program's own: a pool of sqlx, as docs/library.md shows it.
+//! The ledger over the program's own connections: a pool of sqlx, as docs/library.md shows it.
 
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use tokio_postgres::types::ToSql;
 use super::{WAITS_FOR_NO_FLUSH, is_flushed, open, schema};
 use crate::{ask, got, orders, says};
 
-/// Under the names that the crate `sqlx` has for them.
+/// Under the names of the crate `sqlx`.
 mod sqlx {
     pub(super) use sqlx_core_0_9::Error;
     pub(super) use sqlx_core_0_9::query::query;
@@ -53,7 +53,7 @@ fn the_documentation_has_it() {
     assert!(include_str!("../../../../../../docs/library.md").contains(snippet), "{snippet}");
 }
 
-/// A runtime for the pools of all tests, which lives as long as they do.
+/// A runtime for all tests' pools, which lives as long as they do.
 fn runtime() -> &'static Runtime {
     static RUNTIME: std::sync::LazyLock<Runtime> = std::sync::LazyLock::new(|| Runtime::new().unwrap());
     &RUNTIME
@@ -86,7 +86,7 @@ fn it_is_the_ledger_of_the_url_and_conforms() {
     assert_eq!(by_url.list("", "", 10).unwrap()[0].key, orders().to_string());
 }
 
-/// A client that blocks when it is dropped, and may not do that on a thread of a runtime.
+/// A client that blocks when it is dropped, which is not allowed on a runtime's thread.
 struct SaysGoodbye(Pool);
 
 impl Queries for SaysGoodbye {
@@ -109,7 +109,7 @@ fn the_last_floe_may_be_dropped_on_a_runtime_whose_client_blocks_to_say_goodbye(
     runtime().block_on(async move { drop(ledger) });
 }
 
-/// A client that asks the server for the types of parameters, as most do, and has one connection for all.
+/// A client that asks the server for the parameters' types, as most do, and has one connection for all calls.
 struct Client(Mutex<tokio_postgres::Client>);
 
 impl Queries for Client {
@@ -160,7 +160,7 @@ fn what_somebody_holds_is_waited_for_as_long_as_the_pool_says() {
     says(&text, &["57014", "max_wait"]);
     server.psql(&format!("SELECT pg_terminate_backend(pid) {sleeps}"));
     holder.wait().unwrap();
-    // What was cut off took no effect.
+    // The call that was cut off took no effect.
     assert_eq!(got(&ledger, &ask(1)), (5, 6));
 }
 

@@ -8,7 +8,7 @@ use floe_testbed::{Certificates, Home};
 use super::{Postgres, open, schema};
 use crate::{ask, got, says};
 
-/// A server whose certificate is for `host`, the certificate of who signed it, and that of somebody else.
+/// A server with a certificate for `host`, its signer's certificate, and another signer's certificate.
 fn server_for(host: &str) -> (Postgres, PathBuf, PathBuf) {
     let home = Home::new("postgres");
     let certificates = Certificates::for_host(host, &home);
@@ -18,7 +18,7 @@ fn server_for(host: &str) -> (Postgres, PathBuf, PathBuf) {
     (server, certificates.signer, certificates.stranger)
 }
 
-/// Opens as a user who may only come by TLS.
+/// Opens as a user who must use TLS.
 fn opens(server: &Postgres, mode: &str, root: Option<&Path>) -> Result<(), OpenError> {
     let root = root.map_or(String::new(), |root| format!("&sslrootcert={}", root.display()));
     let url = format!("{}?sslmode={mode}{root}", server.url_of("encrypted"));

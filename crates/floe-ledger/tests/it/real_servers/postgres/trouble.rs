@@ -1,4 +1,4 @@
-//! What PostgreSQL alone may do to a ledger.
+//! Faults that only PostgreSQL has.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use super::{WAITS_FOR_NO_FLUSH, is_flushed, open, rig, schema};
 use crate::real_servers::faults::{Rig, at_last, disjoint, timed};
 use crate::{ask, got, says};
 
-/// The trips of each call, of which docs/ledgers.md tells.
+/// The trips of each call, as docs/ledgers.md states them.
 #[test]
 fn a_reserve_is_one_round_trip() {
     let Rig { server, url } = rig();
@@ -27,7 +27,7 @@ fn a_reserve_is_one_round_trip() {
     let slot = Key::slot(10, 7);
     let wanted = || Reserve { key: slot.clone(), ..ask(5) };
     let first = wanted();
-    // What a new statement is prepared with is a trip, too.
+    // Preparing a new statement is a trip too.
     let once = costs(&|| assert_eq!(got(&*ledger, &first), (0, 5)));
     assert!((6..=6 + 3).contains(&once), "{once} trips for a slot that was never there");
     assert_eq!(costs(&|| assert_eq!(got(&*ledger, &first), (0, 5))), 1, "the same token again");
@@ -53,11 +53,11 @@ fn a_reserve_is_one_round_trip() {
         assert!(matches!(ledger.count(&request), Ok(Reply::Got { .. })));
     };
     (0..40).for_each(|_| count());
-    // One call in 33 reserves ahead, and that is two trips more.
+    // One call in 33 reserves ahead, which takes two more trips.
     assert_eq!(costs(&|| (0..330).for_each(|_| count())), 350);
 }
 
-/// Whatever a session says of commits, the ones that reserve wait for their flush.
+/// Whatever a session's setting for commits is, commits that reserve wait for their flush.
 #[test]
 fn a_session_that_waits_for_no_flush_loses_nothing() {
     let server = Postgres::start(&WAITS_FOR_NO_FLUSH);
@@ -67,7 +67,7 @@ fn a_session_that_waits_for_no_flush_loses_nothing() {
         assert!(is_flushed(&server), "after range {end}");
     }
     server.psql("CREATE TABLE of_others (a int)");
-    // The server flushes by itself now and then.
+    // The server flushes on its own now and then.
     let waits_for_none = (0..20).any(|_| {
         server.psql("INSERT INTO of_others VALUES (1)");
         !is_flushed(&server)
@@ -75,8 +75,7 @@ fn a_session_that_waits_for_no_flush_loses_nothing() {
     assert!(waits_for_none, "whoever else writes waits for a flush, too");
 }
 
-/// What was reserved ahead for a counter is gone with a crash, and its numbers with it; none comes again, and each
-/// caller's grow.
+/// A crash loses the numbers that were reserved ahead for a counter. None comes again, and each caller's numbers grow.
 #[test]
 fn a_counter_goes_on_above_all_its_numbers_when_the_server_is_killed() {
     let server = Postgres::start(&[]);
@@ -100,7 +99,7 @@ fn a_counter_goes_on_above_all_its_numbers_when_the_server_is_killed() {
             while done.load(Ordering::Relaxed) < round * 500 {
                 thread::yield_now();
             }
-            // Most ends are in the middle of a range that was reserved ahead.
+            // Most kills hit the middle of a range that was reserved ahead.
             server.kill();
             server.run();
         }
@@ -112,7 +111,7 @@ fn a_counter_goes_on_above_all_its_numbers_when_the_server_is_killed() {
     });
     let counted = u64::try_from(ranges.len()).unwrap() * 3;
     let end = disjoint(ranges);
-    // Three numbers a call, and at most 32 calls' worth for each kill and each connection that was cut off.
+    // Three numbers for each call, and at most 32 calls' worth for each kill and each connection that was cut off.
     assert!((counted..counted + 4 * (32 + 6) * 3).contains(&end), "{counted} numbers up to {end}");
     assert!(ledger.list("", "", 10).unwrap()[0].mark >= end);
 }
@@ -122,7 +121,7 @@ fn a_counter_goes_on_above_all_its_numbers_when_the_server_is_killed() {
 fn most_counts_wait_for_no_flush() {
     let server = Postgres::start(&[]);
     open(&server.url()).bind(&Name::new("orders").unwrap(), "a counter", true).unwrap();
-    // What a session has done is counted at the latest when it has ended.
+    // A session's work is counted at the latest when it has ended.
     let flushes = || -> u64 {
         let others = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
         while server.psql(others) != "0" {
@@ -157,12 +156,12 @@ fn a_lock_that_somebody_holds_is_waited_for_no_longer_than_the_bound() {
         let (outcome, took) = timed(|| ledger.reserve(&ask(1)));
         assert!(matches!(outcome, Err(LedgerError::Unavailable(_))), "{outcome:?}");
         assert!(took < Duration::from_millis(1600), "{took:?}");
-        // A refusal waits for nobody.
+        // A refusal does not wait for others.
         let refusal = ledger.reserve(&Reserve { max_mark: 4, ..ask(1) });
         assert_eq!(refusal, Ok(Reply::Refused { mark: 5, note: None }));
         holder.join().unwrap();
     });
-    // The abandoned statement ended with its time, and not later with a range that nobody owns.
+    // The abandoned statement ended in time, and not later with a range that nobody owns.
     assert_eq!(got(&*ledger, &ask(1)), (5, 6));
 }
 
@@ -224,19 +223,19 @@ fn a_slot_that_somebody_deletes_stays_missing() {
     let eat =
         |key: &Key| drop(server.psql(&format!("DELETE FROM {schema}.record WHERE key = 'mark/test/{key}'")));
     conformance::check_eaten(&|| open(&url), &eat);
-    // The way out of docs/ledgers.md.
+    // The way out in docs/ledgers.md.
     server.psql(&format!("DELETE FROM {schema}.record WHERE key = 'made/test/s/10/7'"));
     assert_eq!(got(&*open(&url), &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
 }
 
-/// `version_2.sql` is what the floe wrote that had a column for each number, dumped with `pg_dump`.
+/// `version_2.sql` holds what the floe with a column for each number wrote, dumped with `pg_dump`.
 #[test]
 fn tables_of_the_second_version_are_taken_over_under_a_floe_that_runs_on() {
     let (server, schema) = (Postgres::shared(), schema());
     let url = format!("{}?schema={schema}", server.url());
     let former = include_str!("version_2.sql").replace("SCHEMA floe", &format!("SCHEMA {schema}"));
     server.psql(&former.replace("floe.", &format!("{schema}.")));
-    // Who only looks changes nothing.
+    // An opening that only looks changes nothing.
     says(&floe_ledger::open_existing(&url, "test").err().unwrap(), &["older floe (version 2)", "floe serve"]);
     thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(|| drop(open(&url))))));
 
@@ -259,21 +258,21 @@ fn tables_of_the_second_version_are_taken_over_under_a_floe_that_runs_on() {
         ["n/codes 33", "n/days 22847851625185346", "n/orders 3", "n/visits 165", "s/10/693 1795462660755"];
     assert_eq!(list, marks);
     assert_eq!(ledger.list("n/orders", "", 1).unwrap()[0].note.as_deref(), Some("a\\b\nc"));
-    // The ranges go on, of counters as far as they were used.
+    // The ranges continue; a counter's from where it was used.
     assert_eq!(got(&*ledger, &of(&key("orders"))), (3, 4));
     assert_eq!(ledger.count(&of(&key("visits"))), Ok(Reply::Got { start: 5, end: 6, previous_mark: 5 }));
-    // A call that was not answered before is answered now, with the range that it had.
+    // A call that had no answer before is answered now, with its range.
     let token =
         Token::from_bytes(*b"\x4f\x6f\x0f\xc1\x07\x95\xb1\xaf\x82\xd9\xc4\x7d\xbc\x5f\xe0\x18").unwrap();
     assert_eq!(got(&*ledger, &Reserve { token, ..of(&key("visits")) }), (0, 165));
-    // What was eaten stays eaten.
+    // Deleted records stay deleted.
     for eaten in [key("eaten"), Key::slot(10, 1000)] {
         let outcome = ledger.reserve(&Reserve { create: true, ..of(&eaten) });
         assert_eq!(outcome, Err(LedgerError::Missing(eaten)));
     }
-    // A realm whose own row was gone is not begun anew.
+    // If a realm's own row is missing, the realm is not begun again.
     says(&floe_ledger::open_in(&url, "lost").err().unwrap(), &["records of the realm lost", "is gone"]);
-    // The former floe, which has its statements prepared, is told; it tries again, and its windows stay its own.
+    // The former floe, which has its statements prepared, gets the error. It retries, and its windows stay its own.
     let told = Command::new(Postgres::tool("psql"))
         .args(["-X", "-h", "127.0.0.1", "-U", "postgres", "-p", &server.port().to_string(), "-c"])
         .arg(format!("UPDATE {schema}.mark SET mark = mark + 1 WHERE key = 'n/orders'"))

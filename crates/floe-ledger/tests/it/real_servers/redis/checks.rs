@@ -1,4 +1,4 @@
-//! What is looked at when a ledger is opened, and what it says.
+//! The checks of an opening, and their errors.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn refused(url: &str) -> OpenError {
     }
 }
 
-/// Asserts that a server is unfit and says so in these words, and that the override takes and remarks on it.
+/// Asserts that a server is unfit and says so in this text, and that the override accepts it with a remark.
 #[track_caller]
 fn refused_unless_allowed(server: &Redis, finding: &str, way_out: &str) {
     let error = refused(&server.url());
@@ -59,7 +59,7 @@ fn a_replica_is_refused_until_it_is_promoted() {
     let ledger = open(&server.url());
     let request = ask(5);
     assert_eq!(got(&*ledger, &request), (0, 5));
-    // Its master need not be there: it is a replica from now on.
+    // Its master need not exist: it is a replica from now on.
     let nobody = floe_testbed::free_port().to_string();
     server.cli(&["REPLICAOF", "127.0.0.1", &nobody]);
     let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(1)) else {
@@ -84,7 +84,7 @@ fn a_wrong_password_user_or_database_is_named() {
     assert!(matches!(none, OpenError::Asked(_)) && !none.to_string().contains("s3cret"), "{none}");
     says(&refused(&url("", "/99")), &["DB index", "name a database"]);
 
-    // What the documentation tells an operator to grant, word for word.
+    // The documentation's rights for an operator to grant, word for word.
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ledgers.md");
     let docs = fs::read_to_string(docs).unwrap();
     let grant = docs.lines().find_map(|line| line.trim().strip_prefix("ACL SETUSER floe ")).unwrap();
@@ -108,7 +108,7 @@ fn a_wrong_password_user_or_database_is_named() {
     let missing = refused(&url("", ""));
     says(&missing, &["NOAUTH", "the user default", "REDISCLI_AUTH"]);
     assert!(matches!(missing, OpenError::Asked(_)), "{missing:?}");
-    // A user without a password is a user all the same, and not `default`.
+    // A user without a password is still that user, and not `default`.
     let modest = refused(&url("modest@", ""));
     assert!(matches!(modest, OpenError::Ledger(LedgerError::Unfit(_))), "{modest:?}");
     says(&modest, &["NOPERM", "docs/ledgers.md"]);
@@ -128,7 +128,7 @@ fn a_wrong_password_user_or_database_is_named() {
     let other = floe_ledger::open_in(&url("careful:right@", ""), "other").unwrap();
     other.bind(&name, "definition", true).unwrap();
     assert_eq!(ledger.in_other_realms(&name).unwrap().len(), 1);
-    // Who may read one realm alone is told of no other, and goes on.
+    // A user that may read only one realm is told of no other, and continues.
     let narrow = open(&url("narrow@", ""));
     assert_eq!(narrow.in_other_realms(&name), Ok(Vec::new()));
     assert_eq!(narrow.names("", 9).unwrap().len(), 1);

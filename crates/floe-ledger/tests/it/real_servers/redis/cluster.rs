@@ -1,4 +1,4 @@
-//! A Redis Cluster: the node that holds a realm's slot serves it, any other says which one that is.
+//! A Redis Cluster: the node with the realm's slot serves it, and any other node says which one that is.
 
 use floe::Name;
 use floe_ledger::OpenError;
@@ -7,7 +7,7 @@ use floe_testbed::{Redis, free_port};
 use super::open;
 use crate::{ask, got, says};
 
-/// A node, and its port for the others: by default 10,000 above the clients', where somebody's connection may be.
+/// A node, and its port for other nodes. By default that is 10,000 above the clients' port, where another connection may be.
 fn node() -> (Redis, String) {
     let port = free_port().to_string();
     let cluster =
@@ -37,7 +37,7 @@ fn the_node_with_the_realms_slot_serves_it_and_others_name_it() {
     let ledger = open(&here.url());
     assert_eq!(got(&*ledger, &ask(5)), (0, 5));
     assert_eq!(ledger.list("", "", 9).unwrap().len(), 1);
-    // Where other realms are is not to be seen from here, and that ends no connection.
+    // The other realms' places are not visible from here, and that ends no connection.
     assert_eq!(ledger.in_other_realms(&Name::new("orders").unwrap()), Ok(Vec::new()));
     assert_eq!(got(&*ledger, &ask(5)), (5, 10));
     let Err(error) = floe_ledger::open_in(&there.url(), "test") else { panic!("served by the wrong node") };

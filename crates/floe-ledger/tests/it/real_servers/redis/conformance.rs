@@ -1,4 +1,4 @@
-//! The conformance suite, and the contract's arithmetic against the scripts'.
+//! The conformance suite, and a comparison of the contract's arithmetic with the scripts'.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use floe::ledger::{Key, MAX_MARK, Reply, Reserve};
 use super::{Redis, open};
 use crate::ask;
 
-/// One test, since a runner that starts a process for each would start a server for each.
+/// One test: a runner with a process per test would start a server for each.
 #[test]
 fn realms_in_the_same_database() {
     let (server, realms) = (Redis::start(&[]), Cell::new(0));
@@ -20,7 +20,7 @@ fn realms_in_the_same_database() {
     });
 }
 
-/// Numbers on both sides of where halves of nine digits, doubles and 63 bits end.
+/// Numbers on both sides of the limits of nine-digit halves, doubles and 63 bits.
 const EDGES: [u64; 20] = [
     0,
     1,
@@ -44,7 +44,7 @@ const EDGES: [u64; 20] = [
     u64::MAX,
 ];
 
-/// What is left of a range is counted in Lua, whose numbers are doubles.
+/// Lua counts the rest of a range, and its numbers are doubles.
 #[test]
 fn the_scripts_count_as_the_contract_does() {
     let server = Redis::start(&[]);
@@ -73,7 +73,7 @@ fn the_scripts_count_as_the_contract_does() {
             let refused = ledger.count(&of(1, used - 1));
             assert!(matches!(refused, Ok(Reply::Refused { .. })), "{count} from {at}: {refused:?}");
             takes(1, used);
-            // What is raised past is not handed out, whether or not it was reserved ahead.
+            // Numbers below a raised mark are not handed out, whether or not they were reserved ahead.
             for raised in [used + 3, ledger.list(key.as_str(), "", 1).unwrap()[0].mark + 9] {
                 if raised < MAX_MARK {
                     ledger.raise(&key, raised).unwrap();

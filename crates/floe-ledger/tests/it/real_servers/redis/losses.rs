@@ -1,4 +1,4 @@
-//! A Redis that loses what it confirmed: refused when it can be known beforehand, noticed by a node when it cannot.
+//! A Redis that loses confirmed writes: refused if it can be known beforehand, noticed by a node if it cannot.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use floe_testbed::Redis;
 use super::open;
 use crate::says;
 
-/// Mints until the name stops, and says why it did.
+/// Mints until the name stops, and returns the reason.
 fn why_it_stops(mint: impl Fn() -> Result<(), MintError>) -> String {
     loop {
         match mint() {
@@ -31,7 +31,7 @@ fn a_redis_without_a_file_is_refused_and_with_the_override_the_node_stops() {
     invoice.mint().unwrap();
     server.kill();
     server.run();
-    // The next call finds no realm where there was one.
+    // The next call finds that the realm is gone.
     let why = why_it_stops(|| invoice.mint().map(drop));
     says(&why, &["the realm test", "is gone", "restore", "marks raise"]);
     assert!(matches!(invoice.mint(), Err(MintError::Stopped(_))));
@@ -48,7 +48,7 @@ fn a_redis_that_lost_its_last_writes_is_noticed_by_the_node_that_held_them() {
     let earlier = Files::of(&server.home().path().join("appendonlydir"));
     server.run();
     let last = loop {
-        // The first call may meet the connection that the stop has closed.
+        // The first call may use the connection that the stop has closed.
         if let Ok(id) = invoice.mint() {
             break id;
         }
@@ -60,7 +60,7 @@ fn a_redis_that_lost_its_last_writes_is_noticed_by_the_node_that_held_them() {
 
     let why = why_it_stops(|| invoice.mint().map(drop));
     says(&why, &["the ledger went backwards", "`invoice`", "was 1", "up to 2", "marks raise"]);
-    // What was not lost goes on.
+    // A name that lost nothing continues.
     assert_eq!(other.mint().unwrap().to_string(), "2");
 }
 

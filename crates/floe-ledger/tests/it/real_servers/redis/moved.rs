@@ -1,6 +1,6 @@
-//! Realms of the first version, which had a hash for each record, are moved under a floe that runs on.
+//! Realms of the first version, which had a hash for each record, are moved under a floe that keeps running.
 //!
-//! The keys and the scripts here are what that floe wrote and ran.
+//! The keys and the scripts here are those of that floe.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -28,7 +28,7 @@ const FORMER: &[&[&str]] = &[
     &["HSET", "floe:{test}:m:s/10/693", "previous", "0", "start", "1795462660753", "mark", "1795462660755"],
     &["HSET", "floe:{test}:m:s/10/693", "token", "", "note", "host=db-1 pid=11984 订单"],
     &["HSET", "floe:{test}:m:n/damaged", "previous", "0", "start", "0", "mark", "1e3", "token", ""],
-    // An operator has set it by hand: what begins above its end begins there.
+    // An operator has set it by hand: a range above its end begins there.
     &["HSET", "floe:{test}:m:n/lowered", "previous", "7", "start", "9", "mark", "007", "token", ""],
     &["ZADD", "floe:{test}:records", "0", "n/orders", "0", "n/visits", "0", "n/unbound", "0", "n/eaten"],
     &["ZADD", "floe:{test}:records", "0", "s/10/693", "0", "s/10/1000", "0", "n/damaged", "0", "n/lowered"],
@@ -37,10 +37,10 @@ const FORMER: &[&[&str]] = &[
     &["HSET", "floe:{test}:definitions", "flakes", "snowflake\n\\layout", "eaten", "counter"],
 ];
 
-/// How the floe of before reserved. KEYS: realm, record, records. ARGV: id, key, floor, count, ceiling, token, make, note.
+/// How the former floe reserved. KEYS: realm, record, records. ARGV: id, key, floor, count, ceiling, token, make, note.
 const FORMER_RESERVE: &str = include_str!("former_reserve.lua");
 
-/// How it looked for the realm, and made it.
+/// How it found the realm, and made it.
 const FORMER_ENTER: &str = "
 if ARGV[1] and redis.call('EXISTS', KEYS[1]) == 0 then
   redis.call('HSET', KEYS[1], 'version', ARGV[1], 'id', ARGV[2])
@@ -56,7 +56,7 @@ fn former() -> Redis {
     server
 }
 
-/// What the former floe is answered, as lines.
+/// The former floe's answers, as lines.
 fn reserves(server: &Redis, key: &str, token: &str) -> Vec<String> {
     let record = format!("floe:{{test}}:m:{key}");
     let keys = ["3", "floe:{test}", &record, "floe:{test}:records"];
@@ -69,12 +69,12 @@ fn reserves(server: &Redis, key: &str, token: &str) -> Vec<String> {
 fn all_of_a_realm_is_moved() {
     let server = former();
     let url = server.url();
-    // Who only looks changes nothing, nor does who wants another realm.
+    // An opening that only looks changes nothing, nor does one that wants another realm.
     says(&floe_ledger::open_existing(&url, "test").err().unwrap(), &["older floe (version 1)", "floe serve"]);
     let pinned = Opening::of("test").realm_id("00000000000000000000000000000000").open(&url);
     says(&pinned.err().unwrap(), &["has the id 7a15", "pins 0000"]);
     assert_eq!(server.cli(&["HGET", "floe:{test}", "version"]), "1");
-    // A realm whose own hash was gone is not begun anew.
+    // If a realm's own hash is missing, the realm is not begun again.
     server.cli(&["ZADD", "floe:{lost}:records", "0", "n/orders"]);
     let lost = floe_ledger::open_in(&url, "lost").err().unwrap();
     assert!(matches!(lost, OpenError::Ledger(LedgerError::Unfit(_))), "{lost:?}");
@@ -111,11 +111,11 @@ fn all_of_a_realm_is_moved() {
     );
     let key = |name: &str| Key::name(&Name::new(name).unwrap());
     let of = |key: &Key| Reserve { key: key.clone(), ..ask(1) };
-    // A call that was not answered before is answered now, with the range that it had.
+    // A call that had no answer before is answered now, with its range.
     let token = Token::from_bytes(u128::from_str_radix(TOKEN, 16).unwrap().to_be_bytes()).unwrap();
     let again = ledger.reserve(&Reserve { token, ..of(&key("orders")) });
     assert_eq!(again, Ok(Reply::Got { start: 2, end: 3, previous_mark: 1 }));
-    // The ranges go on.
+    // The ranges continue.
     assert_eq!(got(&*ledger, &of(&key("orders"))), (3, 4));
     assert_eq!(
         ledger.count(&of(&key("visits"))),
@@ -124,14 +124,14 @@ fn all_of_a_realm_is_moved() {
     assert_eq!(got(&*ledger, &of(&key("unbound"))).0, 18_014_398_509_481_985);
     assert_eq!(got(&*ledger, &of(&Key::slot(10, 693))).0, 1_795_462_660_755);
     assert_eq!(got(&*ledger, &of(&key("lowered"))), (7, 8));
-    // What was eaten stays eaten.
+    // Deleted records stay deleted.
     for eaten in [key("eaten"), Key::slot(10, 1000)] {
         assert_eq!(ledger.reserve(&of(&eaten)), Err(LedgerError::Missing(eaten)));
     }
     assert_eq!(ledger.bind(&Name::new("flakes").unwrap(), "other", false).unwrap(), "snowflake\n\\layout");
 }
 
-/// What is known of the former floe stops it: another id in the realm while it runs, and a newer version when it connects.
+/// The former floe is stopped by what it knows: another id in the realm while it runs, and a newer version when it connects.
 #[test]
 fn a_former_floe_that_runs_on_reserves_nothing_beside_the_records() {
     let server = former();
@@ -141,7 +141,7 @@ fn a_former_floe_that_runs_on_reserves_nothing_beside_the_records() {
         let keys = ["n/orders", "s/10/693", "s/10/5"];
         let writers = keys.map(|key| {
             scope.spawn(move || {
-                // The range that the record names, and those that this floe got.
+                // The range in the record, and the ranges that this floe got.
                 let (mut got, mut refused) = (Vec::new(), 0);
                 while refused < 20 {
                     let was_moved = moved.load(Ordering::SeqCst);
@@ -177,13 +177,13 @@ fn a_former_floe_that_runs_on_reserves_nothing_beside_the_records() {
     });
     for (before, after) in before.iter().zip(&after) {
         assert!(before.len() >= 5, "{before:?}");
-        // Not one is lost, and not one comes twice.
+        // None is lost, and none comes twice.
         let all: Vec<_> = before.iter().chain(after).collect();
         assert!(all.windows(2).all(|pair| pair[0].1 == pair[1].0), "{all:?}");
     }
     let enter = ["EVAL", FORMER_ENTER, "1", "floe:{test}", "1", "00000000000000000000000000000000"];
     says(&server.cli(&enter), &["2\na newer floe"]);
-    // Of a realm that the newer floe has made, too.
+    // The same for a realm that the newer floe has made.
     drop(floe_ledger::open_in(&server.url(), "fresh").unwrap());
     let enter = ["EVAL", FORMER_ENTER, "1", "floe:{fresh}", "1", "00000000000000000000000000000000"];
     assert_eq!(server.cli(&enter), "2");

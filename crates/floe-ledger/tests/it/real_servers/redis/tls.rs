@@ -33,7 +33,7 @@ fn each_mode_checks_what_it_says() {
     for mode in ["require", "verify-ca", "verify-full"] {
         says(&opens(&server, mode, Some(stranger)).unwrap_err(), &["TLS", "certificate"]);
     }
-    // Without a word about it, the system's certificates are those to trust: the signer is none of them.
+    // By default the system's certificates are trusted, and the signer is none of them.
     says(&opens(&server, "verify-full", None).unwrap_err(), &["certificate"]);
     let nowhere = Path::new("/nowhere.pem");
     says(&opens(&server, "verify-full", Some(nowhere)).unwrap_err(), &["/nowhere.pem", "PEM"]);
@@ -53,7 +53,7 @@ fn neither_side_takes_the_other_without_tls() {
     let plain = format!("redis://127.0.0.1:{}?connect_timeout=1", server.port());
     let Err(error) = floe_ledger::open_in(&plain, "test") else { panic!("opened without TLS") };
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
-    // Redis waits for the end of what it takes for a command.
+    // Redis waits for the end of what looks like a command.
     let bare = Redis::start(&[]);
     let error = opens(&bare, "require&connect_timeout=1", None).unwrap_err();
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");

@@ -1,4 +1,4 @@
-//! What Redis alone may do to a ledger.
+//! Faults that only Redis has.
 
 use std::fs;
 use std::sync::atomic::AtomicUsize;
@@ -23,7 +23,7 @@ fn scripts_run(server: &Redis) -> (u64, u64) {
     (calls("evalsha"), calls("eval"))
 }
 
-/// The trips of each call, of which docs/ledgers.md tells.
+/// The trips of each call, as docs/ledgers.md states them.
 #[test]
 fn a_reserve_is_one_round_trip() {
     let Rig { server, url } = rig();
@@ -60,10 +60,10 @@ fn a_reserve_is_one_round_trip() {
         assert!(matches!(ledger.count(&request), Ok(Reply::Got { .. })));
     };
     (0..40).for_each(|_| count());
-    // One call in 33 reserves ahead, and that is two trips more.
+    // One call in 33 reserves ahead, which takes two more trips.
     assert_eq!(costs(&|| (0..330).for_each(|_| count())), 350);
 
-    // Forgotten scripts are told again, once.
+    // Forgotten scripts are sent again, once.
     server.cli(&["SCRIPT", "FLUSH"]);
     let (by_hash, by_text) = scripts_run(&server);
     got(&*ledger, &wanted());
@@ -71,7 +71,7 @@ fn a_reserve_is_one_round_trip() {
     assert_eq!(scripts_run(&server), (by_hash + 2, by_text + 1));
 }
 
-/// A number is on the disk when it is handed out: a kill skips none that others do not hold, and repeats none.
+/// A number is on disk when it is handed out: a kill skips only numbers that others hold, and repeats none.
 #[test]
 fn a_counter_goes_on_where_it_was_when_the_server_is_killed() {
     let server = Redis::start(&[]);
@@ -91,7 +91,7 @@ fn a_counter_goes_on_where_it_was_when_the_server_is_killed() {
 
 #[test]
 fn callers_of_one_key_share_it_fairly() {
-    // Who has lost tries again at once: on two cores those that run win several times in a row.
+    // A loser retries at once: on two cores, running callers win several times in a row.
     faults::callers_of_one_key_share_it_fairly(&rig(), 16);
 }
 
@@ -110,7 +110,7 @@ fn a_realm_that_is_gone_or_another_one_stops_the_ledger() {
             let Err(LedgerError::Unfit(text)) = outcome else { panic!("after {command:?}: {outcome:?}") };
             says(&text, &[part, "restore"]);
         };
-        // A slot that was never there has the realm looked at before it is made.
+        // For a slot that never existed, the realm is checked before the slot is made.
         stops(ledger.reserve(&fresh()).map(drop));
         stops(ledger.reserve(&Reserve { key: Key::slot(10, 8), ..ask(1) }).map(drop));
     }
@@ -151,7 +151,7 @@ fn a_record_that_something_ate_is_missed() {
     assert_eq!(ledger.list("", "", 9), Ok(Vec::new()));
     let request = Reserve { create: false, ..ask(1) };
     assert_eq!(ledger.reserve(&request), Err(LedgerError::Missing(orders())));
-    // Nor is it made anew for those who may make records: somebody's range would be in it.
+    // Nor does a call that may make records make it again: others may hold the range that it would get.
     assert_eq!(ledger.reserve(&ask(1)), Err(LedgerError::Missing(orders())));
     assert_eq!(ledger.bind(&name, "definition", true), Err(LedgerError::Missing(orders())));
     assert_eq!(server.cli(&["HEXISTS", "floe:{test}", "mark/n/orders"]), "0");
@@ -201,7 +201,7 @@ fn a_server_that_takes_no_writes_is_unavailable_and_says_why() {
     }
 }
 
-/// A request for a record that is not there yet.
+/// A request for a record that does not exist yet.
 fn fresh() -> Reserve {
     Reserve { key: Key::slot(10, 9), ..ask(1) }
 }
@@ -242,7 +242,7 @@ fn somebodys_long_script_is_waited_for_no_longer_than_the_bound() {
         assert!(text.contains("BUSY") || text.contains("gave no answer"), "{text}");
         assert!(took < Duration::from_millis(1600), "{took:?}");
     });
-    // A machine that is busy may not answer the first call within the bound.
+    // A busy machine may not answer the first call within the bound.
     let failures = AtomicUsize::new(0);
     let mark = at_last(&failures, || ledger.list("", "", 1))[0].mark;
     assert_eq!(range(&*ledger, &ask(1), &failures), (mark, mark + 1));
@@ -289,7 +289,7 @@ fn a_slot_that_somebody_deletes_stays_missing() {
     let server = Redis::start(&[]);
     let eat = |key: &Key| drop(server.cli(&["HDEL", "floe:{test}", &format!("mark/{key}")]));
     conformance::check_eaten(&|| open(&server.url()), &eat);
-    // The way out of docs/ledgers.md.
+    // The way out in docs/ledgers.md.
     server.cli(&["HDEL", "floe:{test}", "made/s/10/7"]);
     assert_eq!(got(&*open(&server.url()), &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
 }
