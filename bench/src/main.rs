@@ -10,6 +10,7 @@ mod bulk;
 mod chaos;
 mod clients;
 mod compare;
+mod growth;
 mod idle;
 mod kinds;
 mod ledgers;
@@ -24,6 +25,7 @@ mod rows;
 mod serve;
 mod soak;
 mod table;
+mod tails;
 mod texts;
 mod tickets;
 
@@ -52,6 +54,8 @@ usage: floe-bench [--rate N] [--seconds N] [--connections N] [WHAT]
   --load URL      mints over HTTP, redis:// or thrift://, 10,000 a second for 60 s
   --counter       a counter on PostgreSQL beside nextval
   --ledgers       minting on PostgreSQL beside minting on memory
+  --tails         how long one mint takes, the slowest among a million
+  --growth        what it costs as names, taken slots, nodes and batches grow
   --redis FLOE    INCR by redis-benchmark, on Redis and on the binary FLOE
   --tickets FLOE  Flickr's tickets, on a MariaDB and on FLOE
   --nginx FLOE    one ID over HTTP by wrk, beside nginx
@@ -97,6 +101,8 @@ fn run() -> Result<bool> {
             "--out" => comparison.out = PathBuf::from(value()?),
             "--load" => url = Some(value()?),
             "--counter" => report = Some(Box::new(ledgers::counter)),
+            "--tails" => report = Some(Box::new(tails::report)),
+            "--growth" => report = Some(Box::new(growth::report)),
             "--ledgers" => report = Some(Box::new(ledgers::minting)),
             "--soak" => soak = Some(PathBuf::from(value()?)),
             "--chaos" => troubled = Some(PathBuf::from(value()?)),

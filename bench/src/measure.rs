@@ -111,7 +111,7 @@ where
 }
 
 /// How many IDs there are, and how many of them are repeated.
-fn check<I: Ord>(mut ids: Vec<I>) -> Result<Ids> {
+pub(crate) fn check<I: Ord>(mut ids: Vec<I>) -> Result<Ids> {
     let all = ids.len();
     ids.sort_unstable();
     ids.dedup();

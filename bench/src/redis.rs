@@ -93,7 +93,7 @@ fn median(rows: &[Row]) -> Row {
 }
 
 /// The processor time that a process has used so far, in user and system mode.
-fn processor_micros(process: u32) -> Result<f64> {
+pub(crate) fn processor_micros(process: u32) -> Result<f64> {
     /// `sysconf(_SC_CLK_TCK)` on every Linux that floe runs on.
     const TICKS_A_SECOND: f64 = 100.0;
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;

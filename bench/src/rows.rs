@@ -132,7 +132,7 @@ fn roomy() -> Result<Layout> {
 }
 
 /// For many IDs at once: 20 bits allow one ID each 0.95 ns, and these one each 0.24 ns, for 17 years.
-fn vast() -> Result<Layout> {
+pub(crate) fn vast() -> Result<Layout> {
     Ok("time:39 worker:2 sequence:22 tick=1ms epoch=2026-01-01T00:00:00.000Z".parse()?)
 }
 
@@ -168,7 +168,7 @@ fn generator_of(
 }
 
 /// A generator that already has a window.
-fn ready(floe: &Floe, layout: fn() -> Result<Layout>) -> Result<Generator> {
+pub(crate) fn ready(floe: &Floe, layout: fn() -> Result<Layout>) -> Result<Generator> {
     let generator = floe.snowflake("orders", layout()?)?;
     generator.mint()?;
     Ok(generator)

@@ -1,0 +1,245 @@
+//! What floe costs as the work grows: names, taken slots, nodes, and the size of a batch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use floe::ledger::{Key, Ledger, Memory, Reserve, Token};
+use floe::manual::{self, Manual, Op, Surroundings};
+use floe::{
+    Definition, Floe, Generator, Id, Layout, MonoMillis, Name, NameOptions, Outcome, Owner, Reading, Segment,
+    UnixMillis,
+};
+
+use crate::Result;
+use crate::measure::{now, run};
+use crate::rows::{MANY, ready, vast};
+use crate::serve::resident_kib;
+
+/// When the clocks of the nodes begin.
+const NOW: i64 = 1_767_225_600_000;
+
+/// Prints each curve. Returns whether no ID came twice.
+pub(crate) fn report() -> Result<bool> {
+    let sound = batches()?;
+    names()?;
+    slots()?;
+    nodes()?;
+    Ok(sound)
+}
+
+fn batches() -> Result<bool> {
+    println!("IDs in one batch, ns an ID");
+    let mut sound = true;
+    for size in [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000] {
+        let floe = Floe::open(Memory::default())?;
+        let generator = ready(&floe, vast)?;
+        let outcome = run(1, MANY, || {
+            let generator = generator.clone();
+            move |ids: &mut [Id]| {
+                for places in ids.chunks_mut(size) {
+                    let batch = generator.mint_many(u64::try_from(places.len())?)?;
+                    places.iter_mut().zip(batch).for_each(|(place, id)| *place = id);
+                }
+                Ok(())
+            }
+        })?;
+        sound &= outcome.repeated() == 0;
+        println!("{size:>10} {:>8.2}", outcome.nanos_per_id());
+    }
+    Ok(sound)
+}
+
+/// Segments, each asked for one number: all of them kept, and unloaded one by one. The ledger is in memory too.
+fn names() -> Result<()> {
+    println!("names: us to define one, KB of each, us to load one again");
+    for count in [10, 1_000, 100_000] {
+        let floe = Floe::open(Memory::default())?;
+        let (before, begun) = (resident_kib(std::process::id())?, now());
+        for number in 0..count {
+            mint(&floe, number)?;
+        }
+        let (each, loaded) = (micros_each(begun.elapsed(), count), resident_kib(std::process::id())?);
+        for number in 0..count {
+            floe.unload(&name(number)?);
+        }
+        let begun = now();
+        mint(&floe, count / 2)?;
+        let again = micros_each(begun.elapsed(), 1);
+        let kib = f64::from(loaded.saturating_sub(before)) / f64::from(count);
+        println!("{count:>10} {each:>8.1} {kib:>8.2} {again:>8.1}");
+    }
+    println!(
+        "names that pass by, each unloaded after its number: us for each, MB more at the end, most of them the ledger's"
+    );
+    for count in [1_000, 100_000, 1_000_000] {
+        let floe = Floe::open(Memory::default())?;
+        let (before, begun) = (resident_kib(std::process::id())?, now());
+        for number in 0..count {
+            mint(&floe, number)?;
+            floe.unload(&name(number)?);
+        }
+        let each = micros_each(begun.elapsed(), count);
+        let kib = resident_kib(std::process::id())?.saturating_sub(before);
+        println!("{count:>10} {each:>8.1} {:>8.1}", f64::from(kib) / 1024.0);
+    }
+    Ok(())
+}
+
+fn name(number: u32) -> Result<Name> {
+    Ok(Name::new(&format!("name-{number}"))?)
+}
+
+fn mint(floe: &Floe, number: u32) -> Result<()> {
+    let handle = floe.define(&name(number)?, &Definition::SEGMENT, &NameOptions::default())?;
+    let segment: &Segment = handle.get().ok_or("a segment is served as another kind")?;
+    segment.mint()?;
+    Ok(())
+}
+
+fn micros_each(elapsed: Duration, count: u32) -> f64 {
+    elapsed.as_secs_f64() * 1e6 / f64::from(count)
+}
+
+/// A node that looks for a free slot where others have taken some of 2^20.
+fn slots() -> Result<()> {
+    const BITS: u32 = 20;
+    println!("taken slots of 2^20: calls to the ledger and ms until the first ID");
+    let layout: Layout = "time:41 worker:20 sequence:2 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse()?;
+    let ledger = Memory::default();
+    let mut taken = 0;
+    for wanted in [0, 1 << 10, 1 << 19, (1 << 20) - (1 << 14), (1 << 20) - (1 << 10)] {
+        while taken < wanted {
+            let reserve = Reserve {
+                key: Key::slot(BITS, taken),
+                // A day ahead, so that nobody takes it over while this is measured.
+                floor: u64::try_from(system_millis())? + 86_400_000,
+                count: 1,
+                max_mark: floe::ledger::MAX_MARK - 1,
+                token: Token::random()?,
+                create: true,
+                note: None,
+            };
+            ledger.reserve(&reserve)?;
+            taken += 1;
+        }
+        let begun = now();
+        let floe = Floe::builder().max_wait(Duration::from_secs(60)).open(ledger.clone())?;
+        floe.snowflake("orders", layout.clone())?.mint()?;
+        let (calls, millis) = (floe.status().calls, begun.elapsed().as_secs_f64() * 1e3);
+        println!("{taken:>10} {:>8} {millis:>8.1}", calls.granted + calls.refused);
+        floe.close();
+    }
+    Ok(())
+}
+
+fn system_millis() -> i64 {
+    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or_default()
+}
+
+/// Nodes that each mint an ID a second, on one ledger and one clock, which is a number.
+fn nodes() -> Result<()> {
+    println!(
+        "nodes, each with an ID a second: windows that they reserve a second, and questions for the ledger's clock"
+    );
+    let layout: Layout = "time:41 worker:17 sequence:5 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse()?;
+    for (window, count) in [(3, 10), (3, 1_000), (30, 1_000), (30, 10_000), (30, 100_000)] {
+        let seconds = 240;
+        let (time, ledger) = (Arc::new(AtomicI64::new(0)), Memory::default());
+        let nodes =
+            (0..count).map(|number| Node::open(&ledger, &time, number, &layout, Duration::from_secs(window)));
+        let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
+        let mut calls = [0_u64; 2];
+        for second in 0..seconds {
+            time.store(1_000 * second, Ordering::Relaxed);
+            for node in &mut nodes {
+                let (minted, asked) = node.mint()?;
+                // At first they all look for a slot at once.
+                if second >= seconds / 2 {
+                    if !minted {
+                        return Err("a node had no window for an ID a second".into());
+                    }
+                    calls[0] += asked[0];
+                    calls[1] += asked[1];
+                }
+            }
+        }
+        let seconds = u32::try_from(seconds - seconds / 2)?;
+        #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
+        let [windows, clock] = calls.map(|calls| calls as f64 / f64::from(seconds));
+        println!("{window:>4} s {count:>10} {windows:>10.2} {clock:>10.2}");
+    }
+    Ok(())
+}
+
+/// A bijection of 64 bits, so that nodes try other slots and no token comes twice (`SplitMix64`).
+fn mix(bits: u64) -> u64 {
+    let mixed = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
+struct Node {
+    generator: Generator,
+    hand: Manual,
+    ledger: Memory,
+    _floe: Floe,
+}
+
+impl Node {
+    fn open(
+        ledger: &Memory,
+        time: &Arc<AtomicI64>,
+        number: u32,
+        layout: &Layout,
+        window: Duration,
+    ) -> Result<Self> {
+        let (read, mut drawn) = (Arc::clone(time), 0_u64);
+        let surroundings = Surroundings {
+            clock: Box::new(move || {
+                let passed = read.load(Ordering::Relaxed);
+                let mono = u64::try_from(passed).unwrap_or_default();
+                Reading { wall: UnixMillis::new(NOW + passed), mono: MonoMillis::new(mono) }
+            }),
+            entropy: Box::new(move || {
+                drawn += 1;
+                let halves = [number, u32::MAX - number].map(|half| mix(u64::from(half) << 32 | drawn));
+                (u128::from(halves[0]) << 64 | u128::from(halves[1]) | 1).to_le_bytes()
+            }),
+            owner: Owner::this_process(&format!("node-{number}")),
+            is_gone: Box::new(|_| false),
+        };
+        let (floe, hand) = manual::open(Floe::builder().window(window), ledger.clone(), surroundings)?;
+        let generator = floe.snowflake("orders", layout.clone())?;
+        Ok(Self { generator, hand, ledger: ledger.clone(), _floe: floe })
+    }
+
+    /// Mints an ID, if it has a window or gets one. Returns how many windows it asked for, and how often it asked for the
+    /// ledger's clock.
+    fn mint(&mut self) -> Result<(bool, [u64; 2])> {
+        let mut asked = [0; 2];
+        self.hand.tick();
+        loop {
+            let minted = matches!(self.generator.try_mint()?, Outcome::Ready(_));
+            let turn = self.hand.turn();
+            if turn.calls.is_empty() {
+                return Ok((minted, asked));
+            }
+            for call in turn.calls {
+                match &call.op {
+                    Op::Reserve(request) => {
+                        asked[0] += 1;
+                        self.hand.answer(call.id, self.ledger.reserve(request));
+                    }
+                    Op::Count(request) => self.hand.answer(call.id, self.ledger.count(request)),
+                    Op::Clock => {
+                        asked[1] += 1;
+                        self.hand.answer_clock(call.id, Ok(None));
+                    }
+                    Op::GiveBack { .. } => self.hand.over(call.id),
+                }
+            }
+        }
+    }
+}
