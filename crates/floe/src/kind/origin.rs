@@ -83,6 +83,13 @@ impl Origin {
         self.clock.at_hand()
     }
 
+    /// [`Origin::millis`], if the time is at hand, in the era that was noticed last.
+    #[inline(always)]
+    pub(crate) fn millis_at_hand(&self) -> Option<u64> {
+        let stamp = self.at_hand()?;
+        (self.era.load(Ordering::Relaxed) == stamp.era()).then(|| stamp.millis())
+    }
+
     /// [`Origin::millis`] by reading the clocks directly, for a caller that would otherwise fail: the thread that
     /// keeps the time at hand may be late, or missing in a forked child.
     #[cold]

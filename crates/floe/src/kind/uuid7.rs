@@ -113,6 +113,18 @@ impl UuidV7Generator {
         Self { origin, run: Arc::new(Run::after(0)), precise }
     }
 
+    /// Draws one position, if its time has begun and it needs no look at the clock.
+    #[inline(always)]
+    fn draw_at_once(&self) -> Option<u64> {
+        let now = self.origin.millis_at_hand().filter(|_| !self.precise)? << ORDER_BITS;
+        self.run.next(now, now.checked_add(((AHEAD_MS + 1) << ORDER_BITS) - 1)?)
+    }
+
+    #[cold]
+    fn draw_one(&self) -> Result<u64, MintError> {
+        self.draw(1)
+    }
+
     /// Draws `count` consecutive positions: a position is the 48 bits of the time and the 20 of the order.
     #[inline]
     fn draw(&self, count: u64) -> Result<u64, MintError> {
@@ -246,7 +258,10 @@ impl Mint for UuidV7Generator {
     #[inline]
     fn mint(&self) -> Result<Uuid, MintError> {
         // Its random bits after the look at the clock, as in `UuidV7Minter::mint`.
-        let position = self.draw(1)?;
+        let position = match self.draw_at_once() {
+            Some(position) => position,
+            None => self.draw_one()?,
+        };
         Ok(place(position, self.origin.random.word()?))
     }
 
