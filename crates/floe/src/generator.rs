@@ -11,6 +11,7 @@ use crate::error::MintError;
 use crate::layout::{Layout, LayoutError, Parts};
 use crate::mutation::mutate;
 use crate::name::Name;
+use crate::segment::check_count;
 use crate::stream::{Chunk, Stream};
 use crate::time::UnixMillis;
 use crate::wait::{self, Attempt, Step, Waiters};
@@ -120,12 +121,16 @@ impl<I: IdRepr> Generator<I> {
     /// [`MintError`]; after `Busy` and `Unavailable` a retry can succeed.
     #[inline]
     pub fn mint(&self) -> Result<I, MintError> {
-        if let Some(stamp) = self.clock.at_hand()
-            && let Some(id) = self.stream.mint_one(stamp)
-        {
-            return Ok(id);
+        match self.mint_at_once() {
+            Some(id) => Ok(id),
+            None => self.mint_slowly(),
         }
-        self.mint_slowly()
+    }
+
+    /// One ID if the time is at hand and nothing has to be waited for.
+    #[inline(always)]
+    fn mint_at_once(&self) -> Option<I> {
+        self.stream.mint_one(self.clock.at_hand()?)
     }
 
     #[cold]
@@ -207,6 +212,9 @@ impl<I: IdRepr> Generator<I> {
     /// # Errors
     /// [`MintError`], as for [`mint`](Self::mint).
     pub async fn mint_async(&self) -> Result<I, MintError> {
+        if let Some(id) = self.mint_at_once() {
+            return Ok(id);
+        }
         let many = MintMany::new(self, 1);
         let drawn = wait::wait(many, &*self.shared, self.shared.max_wait_ms).await?;
         Ok(self.place(drawn.start, drawn.tag))
@@ -227,7 +235,10 @@ impl<I: IdRepr> Generator<I> {
     /// # Errors
     /// [`MintError`]; `Count` says how many IDs one call can mint.
     pub fn mint_many(&self, count: u64) -> Result<Batch<I>, MintError> {
-        let drawn = wait::block(self.many(count)?, &*self.shared, self.shared.max_wait_ms)?;
+        if let Some(batch) = self.try_mint_many(count)? {
+            return Ok(batch);
+        }
+        let drawn = wait::block(MintMany::new(self, count), &*self.shared, self.shared.max_wait_ms)?;
         Ok(self.batch(drawn))
     }
 
@@ -273,7 +284,10 @@ impl<I: IdRepr> Generator<I> {
     /// # Errors
     /// [`MintError`], as for [`mint_many`](Self::mint_many).
     pub async fn mint_many_async(&self, count: u64) -> Result<Batch<I>, MintError> {
-        let drawn = wait::wait(self.many(count)?, &*self.shared, self.shared.max_wait_ms).await?;
+        if let Some(batch) = self.try_mint_many(count)? {
+            return Ok(batch);
+        }
+        let drawn = wait::wait(MintMany::new(self, count), &*self.shared, self.shared.max_wait_ms).await?;
         Ok(self.batch(drawn))
     }
 
@@ -294,7 +308,7 @@ impl<I: IdRepr> Generator<I> {
     /// # Errors
     /// [`MintError`].
     pub fn try_mint_many(&self, count: u64) -> Result<Option<Batch<I>>, MintError> {
-        self.many(count)?;
+        check_count(count, self.max_batch())?;
         match self.draw_at(self.shared.stamp()?, count)? {
             Draw::Got(drawn) => Ok(Some(self.batch(drawn))),
             _ => Ok(None),
@@ -345,14 +359,6 @@ impl<I: IdRepr> Generator<I> {
     #[inline]
     fn draw_at(&self, stamp: Stamp, count: u64) -> Result<Draw, MintError> {
         self.stream.draw(stamp, count, true, 0)
-    }
-
-    fn many(&self, count: u64) -> Result<MintMany<'_, I>, MintError> {
-        let max = self.max_batch();
-        match (1..=max).contains(&count) {
-            true => Ok(MintMany::new(self, count)),
-            false => Err(MintError::Count { asked: count, max }),
-        }
     }
 
     /// Returns the largest count for one call. It is what half a window holds, or what comes due within
