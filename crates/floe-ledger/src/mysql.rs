@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use floe::UnixMillis;
-use floe::ledger::{Ledger, LedgerError, MAX_MARK, Token};
+use floe::ledger::{Ledger, LedgerError, Token};
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 
 use self::connect::{Database, Link};
@@ -194,10 +194,7 @@ impl Store for Mysql {
 
 impl Counting for Mysql {
     fn take(&self, left: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError> {
-        let Some(highest) = MAX_MARK.checked_sub(count).filter(|highest| floor <= *highest) else {
-            return Ok(Taken::Left(None));
-        };
-        let sql = statements::take(left, floor, count, highest.min(max_mark));
+        let sql = statements::take(left, floor, count, max_mark);
         self.remote.call(move |link| {
             Box::pin(async move {
                 let answers = link.transact(&sql).await?;

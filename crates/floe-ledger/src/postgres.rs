@@ -25,7 +25,7 @@
 use std::ops::Range;
 
 use floe::UnixMillis;
-use floe::ledger::{Ledger, LedgerError, MAX_MARK};
+use floe::ledger::{Ledger, LedgerError};
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 use tokio_postgres::Error;
 
@@ -202,11 +202,8 @@ impl Store for Postgres {
 
 impl Counting for Postgres {
     fn take(&self, left: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError> {
-        let Some(highest) = MAX_MARK.checked_sub(count).filter(|highest| floor <= *highest) else {
-            return Ok(Taken::Left(None));
-        };
-        let [floor, count, highest] = [floor, count, highest.min(max_mark)].map(|number| number.to_string());
-        let rows = self.ask(&self.statements.take, &[left, &floor, &count, &highest])?;
+        let [floor, count, max_mark] = [floor, count, max_mark].map(|number| number.to_string());
+        let rows = self.ask(&self.statements.take, &[left, &floor, &count, &max_mark])?;
         let Some(row) = rows.first() else { return Ok(Taken::Left(None)) };
         let number = |index| column(row, index)?.parse().ok();
         match (column(row, 0), number(1), number(2)) {

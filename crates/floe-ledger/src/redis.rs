@@ -33,7 +33,7 @@
 use std::ops::Range;
 
 use floe::UnixMillis;
-use floe::ledger::{Ledger, LedgerError, MAX_MARK};
+use floe::ledger::{Ledger, LedgerError};
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 use redis::{FromRedisValue, RedisError, cmd};
 
@@ -291,12 +291,9 @@ impl Store for Redis {
 
 impl Counting for Redis {
     fn take(&self, left: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError> {
-        let Some(highest) = MAX_MARK.checked_sub(count).filter(|highest| floor <= *highest) else {
-            return Ok(Taken::Left(None));
-        };
         let (realm, ahead) = ahead_of(left);
-        let [floor, count, highest] = [floor, count, highest.min(max_mark)].map(|number| number.to_string());
-        let answer = self.write(&scripts::TAKE, realm, &[&ahead, &floor, &count, &highest])?;
+        let [floor, count, max_mark] = [floor, count, max_mark].map(|number| number.to_string());
+        let answer = self.write(&scripts::TAKE, realm, &[&ahead, &floor, &count, &max_mark])?;
         let number = |index: usize| answer.get(index)?.as_deref()?.parse().ok();
         match (answer.first().and_then(Option::as_deref), number(1), number(2)) {
             (Some("taken"), Some(previous), Some(end)) => Ok(Taken::Numbers { previous, end }),

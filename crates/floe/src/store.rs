@@ -185,7 +185,8 @@ pub trait Store: Send + Sync {
 /// handed out: the next range begins at the mark.
 pub trait Counting: Send + Sync {
     /// Takes `count` numbers, at `floor` or above, from the rest of the range under `left`, in one atomic step. It
-    /// takes them only if the range is used no further than `max_mark` and has enough numbers left.
+    /// takes them only if the range is used no further than `max_mark` and has enough numbers left. `floor + count` and
+    /// `max_mark + count` are at most [`MAX_MARK`](crate::ledger::MAX_MARK).
     ///
     /// # Errors
     /// As [`Store`] says.

@@ -83,12 +83,12 @@ pub(super) fn put_ahead(key: &str, record: &str, expected: &str, left: &str, new
     )
 }
 
-/// Takes numbers of a counter's remaining range, if `used` is at most `highest`. Answers: begin, take, the rest, commit.
-pub(super) fn take(left: &str, floor: u64, count: u64, highest: u64) -> String {
+/// Takes numbers of a counter's remaining range, if `used` is at most `max_mark`. Answers: begin, take, the rest, commit.
+pub(super) fn take(left: &str, floor: u64, count: u64, max_mark: u64) -> String {
     let left = text(left);
     format!(
         "START TRANSACTION; UPDATE floe_counting SET previous = used, used = GREATEST(used, {floor}) + {count} \
-         WHERE `key` = {left} AND used <= {highest} AND GREATEST(used, {floor}) <= until - {count}; \
+         WHERE `key` = {left} AND used <= {max_mark} AND GREATEST(used, {floor}) <= until - {count}; \
          SELECT previous, used, until FROM floe_counting WHERE `key` = {left}; COMMIT"
     )
 }

@@ -7,7 +7,7 @@ use std::thread;
 
 use super::content::{Body, Content};
 use super::{Change, Counting, Heard, Next, Place, Put, Seen, Store, Taken, Version};
-use crate::ledger::{Elsewhere, Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
+use crate::ledger::{Elsewhere, Key, Ledger, LedgerError, MAX_MARK, Mark, Record, Reply, Reserve, Token};
 use crate::name::Name;
 use crate::time::UnixMillis;
 
@@ -153,11 +153,15 @@ impl<S: Store> Ledger for Stored<S> {
     }
 
     fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
-        let Some(counting) = self.store.counting() else { return self.reserve(request) };
-        let ahead = self.place.left(&request.key);
+        // Where a sum could be too large, the reserve says so, and a store need not look.
+        let highest = MAX_MARK.checked_sub(request.count).filter(|highest| request.floor <= *highest);
+        let (Some(counting), Some(highest)) = (self.store.counting(), highest) else {
+            return self.reserve(request);
+        };
+        let (ahead, max_mark) = (self.place.left(&request.key), request.max_mark.min(highest));
         let mut before = None;
         for _ in 0..MOST_TRIES {
-            let left = match counting.take(&ahead, request.floor, request.count, request.max_mark)? {
+            let left = match counting.take(&ahead, request.floor, request.count, max_mark)? {
                 Taken::Numbers { previous, end } => {
                     let start = end.saturating_sub(request.count);
                     return Ok(Reply::Got { start, end, previous_mark: previous });

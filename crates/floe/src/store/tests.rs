@@ -113,10 +113,11 @@ impl Map {
 impl Counting for Map {
     fn take(&self, left: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
+        assert!(floor.max(max_mark) <= MAX_MARK - count, "what a store adds has to fit");
         let mut ahead = self.ahead();
         let Some((used, until)) = ahead.get_mut(left) else { return Ok(Taken::Left(None)) };
         let previous = *used;
-        let end = previous.max(floor).saturating_add(count);
+        let end = previous.max(floor) + count;
         if previous > max_mark || end > *until {
             return Ok(Taken::Left(Some(previous..*until)));
         }
