@@ -1,7 +1,8 @@
 //! etcd, a cluster of one member that others may join.
 
+use std::io::Write;
 use std::ops::Deref;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
 use rustix::process::Signal;
@@ -97,6 +98,23 @@ impl Etcd {
     #[track_caller]
     pub fn control(&self, arguments: &[&str]) -> String {
         output(control(self.port(), "http").args(arguments))
+    }
+
+    /// Whether the conditions of a transaction held, and so its operations were carried out. Both are lines of `etcdctl txn`.
+    #[track_caller]
+    pub fn transact(&self, conditions: &[String], operations: &[String]) -> bool {
+        let mut command = control(self.port(), "http");
+        let mut client = command.arg("txn").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // An empty line ends each part; the third, for conditions that do not hold, has nothing in it.
+        let part = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let text = format!("{}\n{}\n\n", part(conditions), part(operations));
+        client.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        let answer = String::from_utf8(client.wait_with_output().unwrap().stdout).unwrap();
+        match answer.lines().next() {
+            Some("SUCCESS") => true,
+            Some("FAILURE") => false,
+            _ => panic!("{answer} to {text}"),
+        }
     }
 }
 

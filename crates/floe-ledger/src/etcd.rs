@@ -1,16 +1,28 @@
 //! The ledger in an etcd cluster, shared by as many machines as reach it.
 //!
 //! # What it promises
-//! When `reserve` returns `Got`, the range is in a transaction that a majority of the cluster has flushed to its logs,
-//! so kill -9, a crash, a loss of power, and the loss of any minority of the members leave it there; who leads the
-//! cluster does not matter. A reserve is one transaction, and one round trip where nobody else has moved the mark
-//! since this process last saw it; the argument why it is linearizable stands beside it, in `marks.rs`. A refused
-//! reserve writes no key. Realms share a prefix and nothing else.
+//! A record is a key, and each write of it is a transaction that is conditional on the text that was read. When `reserve`
+//! returns `Got`, a majority of the cluster has flushed the range to its logs: kill -9, a crash, a loss of power, and the
+//! loss of any minority of the members leave it there; who leads the cluster does not matter. A reserve on a record that
+//! this process wrote last is one round trip. A refused reserve writes no key. Realms share a prefix and nothing else.
+//! [`floe::store`] has the argument why no range is handed out twice; it needs the following, which etcd gives:
+//!
+//! 1. A transaction that may write is an entry of the Raft log. It is applied, as one and between all others, when a
+//!    majority has flushed it, and is answered after that. So a write is on stable storage when its answer comes, and
+//!    its conditions and reads are of the moment when it was applied, which lies inside the call.
+//! 2. A transaction that only reads (and does not ask for `serializable`) is answered from a state that holds everything
+//!    that was answered before the call began. Nothing is shown before it is on stable storage.
+//!
+//! The text is the version: no two writes leave the same. etcd's own `mod_revision` would not do. A cluster that was restored
+//! from a backup counts from the backup's on, so another record may come to have the revision that was seen.
+//!
+//! Each write has a second condition: that the realm's record is the one that this record names, or, where a realm is made, that
+//! the layout has this floe's version. So a realm that was deleted, made again, or taken over by a newer floe takes no write.
 //!
 //! # On what that depends
 //! - **The members flush their logs**: none runs with `--unsafe-no-fsync`. The API does not say whether one does. What
 //!   it does say is the cluster's revision with each answer, and a ledger that sees it go back says
-//!   [`LedgerError::Unfit`](floe::ledger::LedgerError::Unfit), whether changes were lost this way or by restoring a backup.
+//!   [`LedgerError::Unfit`], whether changes were lost this way or by restoring a backup.
 //! - **A release without a known loss**: 3.4.22, 3.5.6 or newer. Older ones are refused when a connection is made,
 //!   those from 3.4 on unless the URL says `unsafe=allow`.
 //! - **A backup that is restored while no floe runs** is not noticed, nor is one whose revision was raised beyond what
@@ -18,46 +30,45 @@
 //!
 //! # How it behaves
 //! Whoever calls drives the connections, at most four; calls may come from any thread, an async runtime's included.
-//! Calls on one key queue up in the order in which they came, and only other processes are raced for it. Each call,
-//! with connecting and waiting its turn, ends within `max_wait` (5 s unless the URL says otherwise) and then says
-//! [`LedgerError::Unavailable`](floe::ledger::LedgerError::Unavailable). A connection on which anything went wrong is
+//! Each round trip, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL says
+//! otherwise), and the call then says [`LedgerError::Unavailable`]. A connection on which anything went wrong is
 //! closed, and so are the idle ones beside it; each new one goes to the next member in the URL, at growing, jittered
 //! distances of at most half a second. A process that forks opens its ledger again in the child.
 
 use std::sync::Arc;
 
-use floe::ledger::Ledger;
+use floe::ledger::{Ledger, LedgerError};
+use floe::store::{Entry, Put, Store, Stored, Version};
 
 use self::connect::Cluster;
-use self::records::Place;
-use self::seen::Keys;
+use self::messages::{Compare, Operation, RangeRequest, TxnRequest, TxnResponse};
 use self::trouble::Fault;
 use self::url::Settings;
-use crate::remote::{self, Remote};
+use crate::remote::{self, Remote, realm as words};
 use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
 mod connect;
 mod history;
+mod layout;
 mod link;
-mod marks;
 mod messages;
-mod records;
-mod seen;
 mod trouble;
 mod url;
 
 type Trouble = remote::Trouble<Fault>;
 
-/// A ledger in an etcd cluster. Threads may share it; each process opens its own.
+/// How many keys a list asks for at once, so that no answer is longer than a connection takes.
+const PAGE: usize = 500;
+
+/// An etcd cluster that keeps a ledger's records. Threads may share the ledger on it; each process opens its own.
 pub struct Etcd {
     remote: Remote<Cluster>,
-    place: Arc<Place>,
-    keys: Keys,
+    settings: Arc<Settings>,
 }
 
 impl Etcd {
     /// Blocks while it opens the ledger behind a URL `etcd://user:password@host:port,host:port/prefix?option=value`, under the keys that
-    /// begin with `/prefix/` (`/floe/` unless told), for the key space `realm`.
+    /// begin with `/prefix/` (`/floe/` unless told), for the key space of those who name none.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3` (seconds), `unsafe=allow`, `password_file=FILE`, `sslmode`
     /// (`disable`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`, `sslcert=FILE` and `sslkey=FILE`. What the
@@ -66,7 +77,7 @@ impl Etcd {
     /// # Errors
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where no member answers; `Unfit`
     /// where the cluster is not fit to keep marks, or the keys are not floe's.
-    pub fn open(url: &str) -> Result<Self, OpenError> {
+    pub fn open(url: &str) -> Result<Stored<Self>, OpenError> {
         Self::open_in(url, DEFAULT_REALM)
     }
 
@@ -74,19 +85,116 @@ impl Etcd {
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
-    pub fn open_in(url: &str, realm: &str) -> Result<Self, OpenError> {
+    pub fn open_in(url: &str, realm: &str) -> Result<Stored<Self>, OpenError> {
         Self::enter(url, &Opening::of(realm))
     }
 
-    fn enter(url: &str, opening: &Opening) -> Result<Self, OpenError> {
-        let realm = opening.realm();
-        realm_name(realm)?;
-        let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
-        let place = Arc::new(Place::new(&settings.prefix, realm));
-        let max_wait = settings.bounds.max_wait;
-        let cluster = Cluster::new(settings, realm, Arc::clone(&place))?;
-        let remote = Remote::open("floe-etcd", cluster, opening)?;
-        Ok(Self { remote, place, keys: Keys::new(max_wait) })
+    fn enter(url: &str, opening: &Opening) -> Result<Stored<Self>, OpenError> {
+        realm_name(opening.realm())?;
+        let settings = Arc::new(Settings::parse(url, &|variable| std::env::var(variable).ok())?);
+        let cluster = Cluster::new(Arc::clone(&settings), opening.realm())?;
+        let etcd = Self { remote: Remote::open("floe-etcd", cluster, opening)?, settings };
+        layout::enter(&etcd, opening)?;
+        let place = remote::stored::enter(&etcd, opening)?;
+        Ok(Stored::new(etcd, place))
+    }
+
+    fn path(&self, key: &str) -> Vec<u8> {
+        self.settings.path(key)
+    }
+
+    fn run(&self, request: TxnRequest) -> Result<TxnResponse, LedgerError> {
+        self.remote.call(move |link| Box::pin(async move { link.txn(&request).await }))
+    }
+}
+
+/// The version of a record is its text.
+fn entry(text: String) -> Entry {
+    Entry { version: Version::new(&text), text }
+}
+
+impl Store for Etcd {
+    fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
+        let found = self.run(TxnRequest::look([self.path(key)]))?;
+        Ok(found.found().next().flatten().map(entry))
+    }
+
+    fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
+        let path = self.path(key);
+        let (guard, wanted) = if key.starts_with("realm/") {
+            (self.path(layout::KEY), layout::VERSION.to_string())
+        } else {
+            // The realm's record is how every record in it begins.
+            let realm = key.split('/').nth(1).unwrap_or_default();
+            (self.path(&format!("realm/{realm}")), text.split_inclusive('\n').take(2).collect())
+        };
+        let request = TxnRequest {
+            compare: vec![
+                Compare::new(&guard, Some(&wanted)),
+                Compare::new(&path, expected.map(Version::as_str)),
+            ],
+            success: vec![Operation::put(&path, text)],
+            failure: [path, guard, self.path(layout::KEY)].map(Operation::get).into(),
+        };
+        let outcome = self.run(request)?;
+        if outcome.succeeded {
+            return Ok(Put::Done(Version::new(text)));
+        }
+        let mut found = outcome.found();
+        let (record, guard, version) = (found.next(), found.next().flatten(), found.next().flatten());
+        if guard.as_ref() != Some(&wanted) {
+            layout::check_version(version.as_deref(), &self.settings.shown)?;
+            return Err(match guard {
+                None => words::is_gone(&self.settings.shown, "the realm"),
+                Some(_) => words::is_another(&self.settings.shown),
+            });
+        }
+        Ok(Put::Found(record.flatten().map(entry)))
+    }
+
+    /// A user who may read one realm alone is told of no other.
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        let is_of_realms = prefix == "realm/";
+        let mut key = self.path(prefix).max(self.path(&format!("{after}\0")));
+        // The first key that does not begin with the prefix: text has no byte 255.
+        let mut range_end = self.path(prefix);
+        if let Some(last) = range_end.last_mut() {
+            *last += 1;
+        }
+        let mut all = Vec::new();
+        while all.len() < limit {
+            let page = PAGE.min(limit - all.len());
+            let limit = i64::try_from(page).unwrap_or(i64::MAX);
+            let look = RangeRequest { key, range_end: range_end.clone(), limit };
+            let look = TxnRequest { success: vec![Operation::range(look)], ..TxnRequest::default() };
+            let found = self.remote.call(move |link| {
+                Box::pin(async move {
+                    match link.txn(&look).await {
+                        Err(Trouble::Store(fault)) if is_of_realms && fault.is_denied() => {
+                            Ok(TxnResponse::default())
+                        }
+                        found => found,
+                    }
+                })
+            })?;
+            let found: Vec<_> = found.ranges().flat_map(|range| range.kvs).collect();
+            let Some(last) = found.last() else { break };
+            key = [&last.key[..], b"\0"].concat();
+            let is_last = found.len() < page;
+            all.extend(found.into_iter().filter_map(|found| {
+                let key = std::str::from_utf8(&found.key).ok()?;
+                let key = key.strip_prefix(&self.settings.prefix)?.strip_prefix('/')?.to_owned();
+                Some((key, found.text()))
+            }));
+            if is_last {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    fn describe(&self) -> String {
+        self.remote.describe()
     }
 }
 

@@ -56,7 +56,7 @@ pub mod postgres;
 pub mod redis;
 #[cfg(feature = "remote")]
 // Ledgers that compare and swap records do not use all of it, and without a remote ledger nothing uses it.
-#[cfg_attr(not(any(feature = "etcd", feature = "zookeeper")), allow(dead_code, unused_imports))]
+#[cfg_attr(not(feature = "zookeeper"), allow(dead_code, unused_imports))]
 mod remote;
 mod schemes;
 #[cfg(feature = "served")]

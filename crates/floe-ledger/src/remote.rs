@@ -34,7 +34,13 @@ pub(crate) mod pool;
 )]
 pub(crate) mod realm;
 pub(crate) mod ssl_mode;
-#[cfg(any(feature = "mysql", feature = "object-store", feature = "postgres-no-tls", feature = "redis"))]
+#[cfg(any(
+    feature = "etcd",
+    feature = "mysql",
+    feature = "object-store",
+    feature = "postgres-no-tls",
+    feature = "redis"
+))]
 pub(crate) mod stored;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
@@ -88,7 +94,13 @@ pub(crate) struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     /// What a ledger wants that keeps its realm in its records.
-    #[cfg(any(feature = "mysql", feature = "object-store", feature = "postgres-no-tls", feature = "redis"))]
+    #[cfg(any(
+        feature = "etcd",
+        feature = "mysql",
+        feature = "object-store",
+        feature = "postgres-no-tls",
+        feature = "redis"
+    ))]
     pub(crate) fn at_open(opening: &'a Opening) -> Self {
         Self { known: None, opening }
     }
@@ -114,7 +126,7 @@ impl Wanted<'_> {
     }
 
     /// Whether what an older version made is brought up to date.
-    #[cfg(any(feature = "mysql", feature = "postgres-no-tls", feature = "redis"))]
+    #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres-no-tls", feature = "redis"))]
     pub(crate) fn may_change(&self) -> bool {
         self.opening.missing != Missing::Look
     }

@@ -1,46 +1,39 @@
-//! What is looked at on every new connection: the member, the layout's version, the realm.
+//! What is looked at on every new connection: the member, and the layout's version.
 
 use std::sync::Arc;
 
-use floe::ledger::{LedgerError, Token};
+use floe::ledger::LedgerError;
 use rustls::ClientConfig;
 
 use super::history::History;
 use super::link::Link;
-use super::messages::{Compare, KeyValue, Operation, RangeRequest, StatusRequest, TxnRequest};
-use super::records::{Place, Span, VERSION};
+use super::messages::{StatusRequest, TxnRequest};
 use super::trouble::Fault;
 use super::url::{Endpoint, Settings};
-use super::{Trouble, trouble};
+use super::{Trouble, layout, trouble};
+use crate::OpenError;
 use crate::remote::endpoint::{Turn, share};
-use crate::remote::{Bounds, Connect, Connected, Wanted, realm as words};
-use crate::{DEFAULT_REALM, OpenError};
+use crate::remote::{Bounds, Connect, Connected, Wanted};
 
 /// How a cluster is reached.
 pub(super) struct Cluster {
-    settings: Settings,
+    settings: Arc<Settings>,
     tls: Option<Arc<ClientConfig>>,
-    realm: String,
-    place: Arc<Place>,
+    /// The keys of the layout's version and of the realm.
+    looked_at: [Vec<u8>; 2],
     history: Arc<History>,
     turn: Turn,
 }
 
 impl Cluster {
-    pub(super) fn new(settings: Settings, realm: &str, place: Arc<Place>) -> Result<Self, OpenError> {
+    pub(super) fn new(settings: Arc<Settings>, realm: &str) -> Result<Self, OpenError> {
         let tls = settings.tls.as_ref().map(|tls| tls.client().map(Arc::new)).transpose()?;
-        Ok(Self {
-            settings,
-            tls,
-            realm: realm.to_owned(),
-            place,
-            history: Arc::default(),
-            turn: Turn::anywhere(),
-        })
+        let looked_at = [layout::KEY, &format!("realm/{realm}")].map(|key| settings.path(key));
+        Ok(Self { settings, tls, looked_at, history: Arc::default(), turn: Turn::anywhere() })
     }
 
-    async fn enter(&self, endpoint: &Endpoint, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
-        let Settings { login, allow_unsafe, .. } = &self.settings;
+    async fn enter(&self, endpoint: &Endpoint) -> Result<Connected<Link>, Trouble> {
+        let Settings { login, allow_unsafe, .. } = &*self.settings;
         let history = Arc::clone(&self.history);
         let mut link = Link::connect(endpoint, self.tls.as_ref(), login.as_ref(), history).await?;
         let status = link.call(&StatusRequest {}).await?;
@@ -64,80 +57,10 @@ impl Cluster {
                 return Err(LedgerError::Unfit(format!("etcd at {endpoint}: {what}: update it")).into());
             }
         }
-        let realm_id = self.enter_realm(&mut link, wanted).await?;
-        link.enter(&realm_id);
-        Ok(Connected { link, realm_id: Some(realm_id), remarks })
-    }
-
-    /// Makes the realm where it is missing, and returns its id. Where it is `known`, nothing may be missing.
-    async fn enter_realm(&self, link: &mut Link, wanted: Wanted<'_>) -> Result<String, Trouble> {
-        let shown = &self.settings.shown;
-        let place = &self.place;
-        let (version, realm) = self.look(link).await?;
-        self.check_version(version.as_ref())?;
-        if let (Some(_), Some(realm)) = (&version, realm) {
-            if wanted.asks_for_others() {
-                words::is_the_only_one(&self.realm, &self.other_realms(link).await?, shown)?;
-            }
-            return self.realm_id(realm);
-        }
-        let gone = if version.is_none() { "the layout's version" } else { "the realm" };
-        if !wanted.may_make(shown, &format!("{gone} of {}", self.realm))? {
-            let others = self.other_realms(link).await?;
-            return Err(wanted.is_not_there(&self.realm, &others, shown).into());
-        }
-        if self.realm == DEFAULT_REALM {
-            // Another process may make the same one meanwhile: that is not another realm.
-            words::may_be_made(&self.realm, &self.other_realms(link).await?, shown)?;
-        }
-        // Each is made where it is still missing, whoever comes first.
-        for (key, value) in [(&place.version, VERSION.to_string()), (&place.realm, Token::random()?.hex())] {
-            let compare = vec![Compare::revision(key, 0)];
-            let success = vec![Operation::put(key, value.as_bytes())];
-            link.txn(&TxnRequest { compare, success, failure: Vec::new() }).await?;
-        }
-        let (version, realm) = self.look(link).await?;
-        self.check_version(version.as_ref())?;
-        match realm {
-            Some(realm) => self.realm_id(realm),
-            None => Err(words::is_gone(shown, &format!("the realm {}", self.realm)).into()),
-        }
-    }
-
-    /// The version of the layout and the realm's id.
-    async fn look(&self, link: &mut Link) -> Result<(Option<KeyValue>, Option<KeyValue>), Trouble> {
-        let success = vec![Operation::get(&self.place.version), Operation::get(&self.place.realm)];
-        let answer = link.txn(&TxnRequest { success, ..TxnRequest::default() }).await?;
-        let mut found = answer.found();
-        match (found.next(), found.next()) {
-            (Some(version), Some(realm)) => Ok((version, realm)),
-            _ => Err(link.nonsense().into()),
-        }
-    }
-
-    fn check_version(&self, version: Option<&KeyValue>) -> Result<(), LedgerError> {
-        let Some(KeyValue { value, .. }) = version else { return Ok(()) };
-        let shown = &self.settings.shown;
-        let text = String::from_utf8_lossy(value);
-        match text.parse::<i64>() {
-            Ok(VERSION) => Ok(()),
-            Ok(newer @ VERSION..) => Err(words::is_newer(shown, newer, VERSION)),
-            _ => Err(words::is_damaged(shown, &format!("the version `{text}`"))),
-        }
-    }
-
-    fn realm_id(&self, found: KeyValue) -> Result<String, Trouble> {
-        String::from_utf8(found.value).map_err(|_| {
-            words::is_damaged(&self.settings.shown, &format!("an id of the realm {}", self.realm)).into()
-        })
-    }
-
-    async fn other_realms(&self, link: &mut Link) -> Result<Vec<String>, Trouble> {
-        let span = Span::below(&self.place.realms, "");
-        let (key, range_end) = (span.start.clone(), span.end.clone());
-        let found = link.range(&RangeRequest { key, range_end, limit: 20, keys_only: true }).await?;
-        let realms = found.kvs.iter().filter_map(|found| span.rest(&found.key));
-        Ok(realms.filter(|realm| *realm != self.realm).collect())
+        // This takes a majority of the members, and the rights to both.
+        let found = link.txn(&TxnRequest::look(self.looked_at.clone())).await?;
+        layout::check_version(found.found().next().flatten().as_deref(), &self.settings.shown)?;
+        Ok(Connected { link, realm_id: None, remarks })
     }
 }
 
@@ -154,13 +77,13 @@ impl Connect for Cluster {
     }
 
     /// Tries each member once, and none for longer than its share of the time. A member without a majority behind it
-    /// answers that it knows no leader, or nothing at all: the look at the realm takes a majority.
-    async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
+    /// answers that it knows no leader, or nothing at all.
+    async fn connect(&self, _: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let endpoints = &self.settings.endpoints;
         let mut last = Trouble::NoThread;
         for endpoint in self.turn.through(endpoints) {
             let (bound, late) = (self.bounds().connect, |text: &str| Fault::broken(endpoint, &text));
-            let entered = share(bound, endpoints.len(), self.enter(endpoint, wanted), late).await;
+            let entered = share(bound, endpoints.len(), self.enter(endpoint), late).await;
             match entered {
                 Err(Trouble::Store(fault)) if !fault.is_final() => last = Trouble::Store(fault),
                 outcome => return outcome,

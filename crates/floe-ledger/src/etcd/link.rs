@@ -23,7 +23,7 @@ use tokio_rustls::TlsConnector;
 
 use super::Trouble;
 use super::history::History;
-use super::messages::{AuthenticateRequest, Call, RangeRequest, RangeResponse, TxnRequest, TxnResponse};
+use super::messages::{AuthenticateRequest, Call, TxnRequest, TxnResponse};
 use super::trouble::Fault;
 use super::url::{Endpoint, Login};
 
@@ -44,8 +44,6 @@ pub(super) struct Link {
     login: Option<Login>,
     token: Option<HeaderValue>,
     history: Arc<History>,
-    /// The id of the realm that was entered.
-    realm_id: Vec<u8>,
     task: JoinHandle<()>,
 }
 
@@ -72,8 +70,8 @@ impl Link {
             }
         };
         let (base, endpoint) = (format!("{scheme}://{endpoint}"), endpoint.clone());
-        let (login, realm_id) = (login.cloned(), Vec::new());
-        let mut link = Self { requests, base, endpoint, login, token: None, history, realm_id, task };
+        let login = login.cloned();
+        let mut link = Self { requests, base, endpoint, login, token: None, history, task };
         link.log_in().await?;
         Ok(link)
     }
@@ -87,35 +85,8 @@ impl Link {
         drop(self.task.await);
     }
 
-    /// From here on it belongs to the realm with this id.
-    pub(super) fn enter(&mut self, realm_id: &str) {
-        self.realm_id = realm_id.as_bytes().to_vec();
-    }
-
-    pub(super) fn realm_id(&self) -> &[u8] {
-        &self.realm_id
-    }
-
-    /// The member, for people.
-    pub(super) fn shown(&self) -> String {
-        format!("etcd://{}", self.endpoint)
-    }
-
-    /// An answer that does not belong to the question.
-    pub(super) fn nonsense(&self) -> Fault {
-        Fault::broken(&self.endpoint, &"an answer that is not etcd's")
-    }
-
     /// A transaction, whose answer the cluster gives from what it is when this call is under way.
     pub(super) async fn txn(&mut self, request: &TxnRequest) -> Result<TxnResponse, Trouble> {
-        let before = self.history.revision();
-        let answer = self.call(request).await?;
-        self.history.follow(before, answer.header.as_ref(), &self.endpoint)?;
-        Ok(answer)
-    }
-
-    /// A read, with the same promise.
-    pub(super) async fn range(&mut self, request: &RangeRequest) -> Result<RangeResponse, Trouble> {
         let before = self.history.revision();
         let answer = self.call(request).await?;
         self.history.follow(before, answer.header.as_ref(), &self.endpoint)?;
@@ -172,7 +143,8 @@ impl Link {
         let trailers = body.trailers().await.map_err(|error| broken(&error))?;
         // Where there is nothing but a status, it stands in the head.
         status(trailers.as_ref().unwrap_or(&head.headers), &endpoint)?;
-        unframe(message).and_then(|message| Q::Answer::decode(message).ok()).ok_or_else(|| self.nonsense())
+        let answer = unframe(message).and_then(|message| Q::Answer::decode(message).ok());
+        answer.ok_or_else(|| broken(&"an answer that is not etcd's"))
     }
 }
 

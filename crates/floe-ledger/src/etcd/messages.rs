@@ -9,11 +9,6 @@ pub(super) trait Call: Message {
     const PATH: &'static str;
 }
 
-impl Call for RangeRequest {
-    type Answer = RangeResponse;
-    const PATH: &'static str = "/etcdserverpb.KV/Range";
-}
-
 impl Call for TxnRequest {
     type Answer = TxnResponse;
     const PATH: &'static str = "/etcdserverpb.KV/Txn";
@@ -42,10 +37,8 @@ pub(super) struct Header {
 pub(super) struct KeyValue {
     #[prost(bytes = "vec", tag = "1")]
     pub(super) key: Vec<u8>,
-    #[prost(int64, tag = "3")]
-    pub(super) mod_revision: i64,
     #[prost(bytes = "vec", tag = "5")]
-    pub(super) value: Vec<u8>,
+    value: Vec<u8>,
 }
 
 /// Linearizable, since it does not ask for `serializable`; in byte order of the keys, which is the order of etcd's
@@ -58,19 +51,12 @@ pub(super) struct RangeRequest {
     pub(super) range_end: Vec<u8>,
     #[prost(int64, tag = "3")]
     pub(super) limit: i64,
-    #[prost(bool, tag = "8")]
-    pub(super) keys_only: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct RangeResponse {
-    #[prost(message, optional, tag = "1")]
-    pub(super) header: Option<Header>,
     #[prost(message, repeated, tag = "2")]
     pub(super) kvs: Vec<KeyValue>,
-    /// Whether the limit has left some out.
-    #[prost(bool, tag = "3")]
-    pub(super) more: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -111,7 +97,7 @@ pub(super) enum Wanted {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Operation {
-    #[prost(oneof = "Request", tags = "1, 2, 4")]
+    #[prost(oneof = "Request", tags = "1, 2")]
     pub(super) request: Option<Request>,
 }
 
@@ -121,8 +107,6 @@ pub(super) enum Request {
     Range(RangeRequest),
     #[prost(message, tag = "2")]
     Put(PutRequest),
-    #[prost(message, tag = "4")]
-    Txn(TxnRequest),
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -163,8 +147,6 @@ pub(super) struct StatusRequest {}
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct StatusResponse {
-    #[prost(message, optional, tag = "1")]
-    pub(super) header: Option<Header>,
     #[prost(string, tag = "2")]
     pub(super) version: String,
     #[prost(bool, tag = "10")]
@@ -185,39 +167,56 @@ pub(super) struct AuthenticateResponse {
     pub(super) token: String,
 }
 
-impl Compare {
-    /// The key was last written in `revision`; 0 where it is not there.
-    pub(super) fn revision(key: &[u8], revision: i64) -> Self {
-        let wanted = Some(Wanted::ModRevision(revision));
-        Self { target: Target::ModRevision.into(), key: key.to_vec(), wanted }
+impl KeyValue {
+    /// The value. One that is no text is no record either, as the empty text is none.
+    pub(super) fn text(self) -> String {
+        String::from_utf8(self.value).unwrap_or_default()
     }
+}
 
-    /// The key holds `value`. It is never true of a key that is not there.
-    pub(super) fn value(key: &[u8], value: &[u8]) -> Self {
-        Self { target: Target::Value.into(), key: key.to_vec(), wanted: Some(Wanted::Value(value.to_vec())) }
+impl Compare {
+    /// The key holds `text`; `None`: it is not there, and so was last written in the revision 0.
+    pub(super) fn new(key: &[u8], text: Option<&str>) -> Self {
+        let (target, wanted) = match text {
+            Some(text) => (Target::Value, Wanted::Value(text.as_bytes().to_vec())),
+            None => (Target::ModRevision, Wanted::ModRevision(0)),
+        };
+        Self { target: target.into(), key: key.to_vec(), wanted: Some(wanted) }
     }
 }
 
 impl Operation {
-    pub(super) fn get(key: &[u8]) -> Self {
-        let request = RangeRequest { key: key.to_vec(), ..RangeRequest::default() };
-        Self { request: Some(Request::Range(request)) }
+    pub(super) fn range(range: RangeRequest) -> Self {
+        Self { request: Some(Request::Range(range)) }
     }
 
-    pub(super) fn put(key: &[u8], value: &[u8]) -> Self {
-        Self { request: Some(Request::Put(PutRequest { key: key.to_vec(), value: value.to_vec() })) }
+    pub(super) fn get(key: Vec<u8>) -> Self {
+        Self::range(RangeRequest { key, ..RangeRequest::default() })
     }
 
-    pub(super) fn txn(request: TxnRequest) -> Self {
-        Self { request: Some(Request::Txn(request)) }
+    pub(super) fn put(key: &[u8], text: &str) -> Self {
+        let (key, value) = (key.to_vec(), text.as_bytes().to_vec());
+        Self { request: Some(Request::Put(PutRequest { key, value })) }
+    }
+}
+
+impl TxnRequest {
+    /// Reads these keys, and writes nothing.
+    pub(super) fn look(keys: impl IntoIterator<Item = Vec<u8>>) -> Self {
+        Self { success: keys.into_iter().map(Operation::get).collect(), ..Self::default() }
     }
 }
 
 impl TxnResponse {
-    /// What the reads of a transaction found, one after the other, each of one key.
-    pub(super) fn found(self) -> impl Iterator<Item = Option<KeyValue>> {
+    /// What the reads of a transaction found, one after the other.
+    pub(super) fn ranges(self) -> impl Iterator<Item = RangeResponse> {
         self.responses.into_iter().filter_map(|outcome| match outcome.response? {
-            Response::Range(range) => Some(range.kvs.into_iter().next()),
+            Response::Range(range) => Some(range),
         })
+    }
+
+    /// The texts that were found, where each read is of one key.
+    pub(super) fn found(self) -> impl Iterator<Item = Option<String>> {
+        self.ranges().map(|range| Some(range.kvs.into_iter().next()?.text()))
     }
 }

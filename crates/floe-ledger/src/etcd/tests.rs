@@ -4,10 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::time::Duration;
 
-use floe::ledger::{MAX_MARK, Mark, Token};
-
 use super::connect::{Verdict, judge};
-use super::records::{Place, Span, read, write};
+use super::layout::record;
 use super::url::Settings;
 use crate::OpenError;
 
@@ -124,25 +122,28 @@ fn a_certificate_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn a_record_is_text_and_is_read_as_it_was_written() {
-    let token = Token::from_bytes([0xab; 16]);
-    let whole =
-        Mark { previous: 1, start: 2, mark: MAX_MARK, token, note: Some("a note=b\n 订单".to_owned()) };
-    let text = "mark=9223372036854775807 start=2 previous=1 token=abababababababababababababababab note=a note=b\n 订单";
-    assert_eq!(String::from_utf8(write(&whole)).unwrap(), text);
-    for record in [
-        whole.clone(),
-        Mark { note: None, ..whole.clone() },
-        Mark { token: None, ..whole.clone() },
-        Mark { note: Some(String::new()), token: None, ..whole },
-        Mark::default(),
-    ] {
-        assert_eq!(read(&write(&record)), Some(record));
+fn a_record_of_version_1_becomes_one_that_floe_reads() {
+    let number = "00000000000000000000000000000001";
+    let first = format!("floe 1\nrealm 5f\nwritten {number}\nmade {number}\n");
+    let moved = |mark: Option<&str>, definition: Option<&str>| {
+        let text = record("5f", mark.map(str::to_owned).as_ref(), definition.map(str::to_owned).as_ref())?;
+        Some(text.strip_prefix(&first).unwrap().strip_suffix("end\n").unwrap().to_owned())
+    };
+    let text = "mark=9223372036854775807 start=2 previous=1 token=ABABABABabababababababababababab note=a note=b\n\r\\ 订单";
+    let mark = "mark 9223372036854775807 start 2 previous 1\ntoken abababababababababababababababab\n";
+    let note = "note a note=b\\n\\r\\\\ 订单\n";
+    assert_eq!(moved(Some(text), None), Some(format!("{mark}{note}")));
+    assert_eq!(moved(Some(text), Some("segment")), Some(format!("{mark}definition segment\n{note}")));
+    let bare = "mark 5 start 0 previous 0\n";
+    assert_eq!(moved(Some("mark=5 start=0 previous=0"), None).as_deref(), Some(bare));
+    assert_eq!(moved(None, Some("uuid7\n")).as_deref(), Some("definition uuid7\\n\n"));
+    for deleted in [None, Some("segment"), Some("counter form base62"), Some("dated by=day")] {
+        assert_eq!(moved(None, deleted), None, "{deleted:?}");
     }
 }
 
 #[test]
-fn a_record_that_no_floe_has_written_is_not_read() {
+fn what_no_floe_of_version_1_has_written_is_not_moved() {
     for text in [
         "",
         "5",
@@ -153,32 +154,15 @@ fn a_record_that_no_floe_has_written_is_not_read() {
         "mark=5 start=0 previous=0 owner=me",
         "mark=5 start=0 previous=0 token=ab",
         "mark=5 start=0 previous=0 token=abababababababababababababababab owner=me",
-        "mark=5 start=0 previous=0 token=00000000000000000000000000000000",
         "mark=5 start=0 previous=0 token=+bababababababababababababababab",
         "mark=5 start=6 previous=0",
         "mark=5 start=4 previous=5",
         "mark=9223372036854775808 start=0 previous=0",
         "start=0 mark=5 previous=0",
+        "floe 1\nrealm 5f\n",
     ] {
-        assert_eq!(read(text.as_bytes()), None, "{text}");
+        assert_eq!(record("5f", Some(&text.to_owned()), Some(&"segment".to_owned())), None, "{text}");
     }
-    assert_eq!(read(b"mark=5 start=0 previous=0 note=\xff"), None);
-}
-
-#[test]
-fn a_span_holds_what_begins_with_its_prefix_after_a_key() {
-    let place = Place::new("/floe", "shop");
-    let mut span = place.marks("n/");
-    assert_eq!(span.start, b"/floe/mark/shop/n/");
-    assert_eq!(span.end, b"/floe/mark/shop/n0");
-    span.after("n/a");
-    assert_eq!(span.start, b"/floe/mark/shop/n/a\0");
-    span.after("a");
-    assert_eq!(span.start, b"/floe/mark/shop/n/a\0", "it does not go back");
-    assert_eq!(span.rest(b"/floe/mark/shop/n/b"), Some("n/b".to_owned()));
-    let mut all = Span::below("/floe/realm/", "");
-    all.after("");
-    assert_eq!(all.start, b"/floe/realm/");
 }
 
 #[test]

@@ -68,6 +68,11 @@ impl Tls {
 }
 
 impl Settings {
+    /// Where the cluster keeps what the store has under `key`.
+    pub(super) fn path(&self, key: &str) -> Vec<u8> {
+        format!("{}/{key}", self.prefix).into_bytes()
+    }
+
     pub(super) fn parse(url: &str, environment: Environment<'_>) -> Result<Self, OpenError> {
         let rest = url.strip_prefix("etcd://").ok_or_else(no_url)?;
         let (address, query) = rest.split_once('?').unwrap_or((rest, ""));

@@ -123,7 +123,7 @@ mod counts {
     fn count(ledger: &Sqlite, count: u64) -> (u64, u64) {
         let request = request(count);
         // Half of them by the way that a thread tries first.
-        let at_once = request.token.as_bytes()[0] % 2 == 0;
+        let at_once = request.token.as_bytes()[0].is_multiple_of(2);
         let reply = if at_once { ledger.count_at_once(&request) } else { None };
         match reply.unwrap_or_else(|| ledger.count(&request).unwrap()) {
             Reply::Got { start, end, previous_mark } if previous_mark <= start && end == start + count => {

@@ -1,6 +1,7 @@
 //! The etcd ledger on a real etcd.
 
 mod checks;
+mod former;
 mod members;
 mod restored;
 mod round_trips;

@@ -13,7 +13,7 @@ fn wanted(key: &Key, count: u64) -> Reserve {
 #[track_caller]
 fn counted(ledger: &dyn Ledger, request: &Reserve) -> Range {
     // Both ways of asking, in any order.
-    let at_once = request.token.as_bytes()[0] % 2 == 0;
+    let at_once = request.token.as_bytes()[0].is_multiple_of(2);
     let reply = if at_once { ledger.count_at_once(request) } else { None };
     match reply.unwrap_or_else(|| done(ledger.count(request))) {
         Reply::Got { start, end, previous_mark } => Range { start, end, previous_mark },

@@ -111,7 +111,7 @@ fn keys_of_a_newer_floe_or_of_no_floe_are_refused() {
     let url = url(server, &prefix, "");
     let ledger = open(&url);
     got(&*ledger, &ask(5));
-    for (value, parts) in [("2", ["newer floe", "version 2"]), ("x", ["the version `x`", "restore"])] {
+    for (value, parts) in [("3", ["newer floe", "version 3"]), ("x", ["the version `x`", "restore"])] {
         server.control(&["put", &format!("{prefix}/version"), value]);
         let error = refused(&url);
         assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
@@ -120,7 +120,7 @@ fn keys_of_a_newer_floe_or_of_no_floe_are_refused() {
     let key = format!("{prefix}/mark/test/n/orders");
     server.control(&["put", &key, "5"]);
     let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(1)) else { panic!("it was read") };
-    says(&text, &["`5`", &key, "restore"]);
+    says(&text, &["a record mark/test/n/orders that no floe has written", "restore"]);
 }
 
 #[test]
@@ -145,23 +145,32 @@ fn an_operator_can_read_and_write_it_with_etcdctl() {
     assert_eq!(ledger.give_back(&key, request.token, (1 << 53) + 2), Ok(true));
     ledger.bind(&Name::new("orders").unwrap(), "kind=segment", true).unwrap();
     let id = ledger.realm_id().unwrap();
-    let lines = [
-        &format!("{prefix}/definition/test/orders"),
-        "kind=segment",
-        &format!("{prefix}/made/test/s/10/7"),
-        "",
-        &format!("{prefix}/mark/test/n/orders"),
-        "mark=0 start=0 previous=0",
-        &format!("{prefix}/mark/test/s/10/7"),
-        "mark=9007199254740994 start=9007199254740993 previous=0 note=订单 'host' note=x",
-        &format!("{prefix}/realm/test"),
-        &id,
-        &format!("{prefix}/version"),
-        "1",
+    let text = server.control(&["get", "--prefix", &prefix]);
+    let is_drawn = |line: &&str| line.starts_with("written ") || line.starts_with("made ");
+    let lines: Vec<_> = text.lines().filter(|line| !is_drawn(line)).collect();
+    let begins = ["floe 1", &format!("realm {id}")];
+    let record = |key: &str, rest: &[&str]| {
+        let key = format!("{prefix}/{key}");
+        [&[&*key][..], &begins, rest, &[""]].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mark = "mark 9007199254740994 start 9007199254740993 previous 0";
+    let expected = [
+        record("made/test/n/orders", &[]),
+        record("made/test/s/10/7", &[]),
+        record("mark/test/n/orders", &["mark 0 start 0 previous 0", "definition kind=segment", "end"]),
+        record("mark/test/s/10/7", &[mark, "note 订单 'host' note=x", "end"]),
+        record("realm/test", &[]),
+        vec![format!("{prefix}/version"), "2".to_owned()],
     ];
-    assert_eq!(server.control(&["get", "--prefix", &prefix]).lines().collect::<Vec<_>>(), lines);
-    let largest = "mark=9223372036854775807 start=0 previous=0 note=by hand";
-    server.control(&["put", &format!("{prefix}/mark/test/s/10/7"), largest]);
+    assert_eq!(lines, expected.concat());
+    let key_of_slot = format!("{prefix}/mark/test/s/10/7");
+    let text = server.control(&["get", "--print-value-only", &key_of_slot]) + "\n";
+    let largest = "mark 9223372036854775807 start 0 previous 0";
+    server.control(&[
+        "put",
+        &key_of_slot,
+        &text.replace(mark, largest).replace("订单 'host' note=x", "by hand"),
+    ]);
     let refused = ledger.reserve(&Reserve { key, max_mark: 5, ..ask(1) });
     assert_eq!(refused, Ok(Reply::Refused { mark: (1 << 63) - 1, note: Some("by hand".to_owned()) }));
 }
