@@ -57,7 +57,7 @@ pub mod postgres;
 pub mod redis;
 #[cfg(feature = "remote")]
 // Those that compare and swap records have no use for all of it, and alone it is of use to no ledger.
-#[cfg_attr(not(any(feature = "etcd", feature = "zookeeper")), allow(dead_code, unused_imports))]
+#[cfg_attr(not(feature = "etcd"), allow(dead_code, unused_imports))]
 mod remote;
 mod schemes;
 #[cfg(feature = "served")]

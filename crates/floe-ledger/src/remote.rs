@@ -34,7 +34,13 @@ pub(crate) mod pool;
 )]
 pub(crate) mod realm;
 pub(crate) mod ssl_mode;
-#[cfg(any(feature = "mysql", feature = "object-store", feature = "postgres-no-tls", feature = "redis"))]
+#[cfg(any(
+    feature = "mysql",
+    feature = "object-store",
+    feature = "postgres-no-tls",
+    feature = "redis",
+    feature = "zookeeper"
+))]
 pub(crate) mod stored;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
@@ -88,7 +94,13 @@ pub(crate) struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     /// What a ledger wants that keeps its realm in its records.
-    #[cfg(any(feature = "mysql", feature = "object-store", feature = "postgres-no-tls", feature = "redis"))]
+    #[cfg(any(
+        feature = "mysql",
+        feature = "object-store",
+        feature = "postgres-no-tls",
+        feature = "redis",
+        feature = "zookeeper"
+    ))]
     pub(crate) fn at_open(opening: &'a Opening) -> Self {
         Self { known: None, opening }
     }
@@ -114,15 +126,18 @@ impl Wanted<'_> {
     }
 
     /// Whether what an older version made is brought up to date.
-    #[cfg(any(feature = "mysql", feature = "postgres-no-tls", feature = "redis"))]
+    #[cfg(any(feature = "mysql", feature = "postgres-no-tls", feature = "redis", feature = "zookeeper"))]
     pub(crate) fn may_change(&self) -> bool {
         self.opening.missing != Missing::Look
     }
 
     /// # Errors
-    /// `Unfit` where the realm has another id than the pinned one.
-    #[cfg(feature = "redis")]
+    /// `Unfit` where the realm has another id than the pinned one, or than before.
+    #[cfg(any(feature = "redis", feature = "zookeeper"))]
     pub(crate) fn check_id(&self, found: &str, shown: &str) -> Result<(), LedgerError> {
+        if self.known.is_some_and(|known| known != found) {
+            return Err(realm::is_another(shown));
+        }
         self.opening.check_id(found, shown)
     }
 
