@@ -17,10 +17,10 @@
 //! # How it behaves
 //! Whoever calls drives the connections, at most four, each a session; calls may come from any thread, an async
 //! runtime's included. Nothing hangs on sessions: none is resumed, and there are no ephemeral nodes and no
-//! watches. Each call, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL
-//! says otherwise) and then says [`LedgerError::Unavailable`](floe::ledger::LedgerError::Unavailable). A connection on
-//! which anything went wrong is closed, and so are the idle ones beside it; new ones are made at growing, jittered
-//! distances of at most half a second. A process that forks opens its ledger again in the child.
+//! watches. Each round trip, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL
+//! says otherwise), and the call then says [`LedgerError::Unavailable`]. A connection on which anything went wrong is closed,
+//! and so are the idle ones beside it; new ones are made at growing, jittered distances of at most half a second. A process
+//! that forks opens its ledger again in the child.
 
 use std::sync::OnceLock;
 
