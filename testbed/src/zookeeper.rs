@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::{Certificates, Home, Server, free_port, listens, output, program, text};
+use crate::{Certificates, Home, Proxy, Server, free_port, listens, output, program, text};
 
 /// A ZooKeeper server.
 pub struct Zookeeper(Server);
@@ -74,8 +74,24 @@ impl Zookeeper {
 
     /// Three servers that decide by majority, as soon as two of them have found each other.
     pub fn ensemble(java: &[&str]) -> [Self; 3] {
-        let members = [1, 2, 3].map(|id| format!("server.{id}=127.0.0.1:{}:{}", free_port(), free_port()));
+        Self::members(java, &[1, 2, 3].map(|id| (id, free_port(), free_port())), &[])
+    }
+
+    /// The same, where the last one reaches the other two through these proxies.
+    pub fn ensemble_behind_proxies() -> ([Self; 3], [Proxy; 2]) {
+        let ports = [1, 2, 3].map(|id| (id, free_port(), free_port()));
+        let proxies = [0, 1].map(|member: usize| Proxy::before(ports[member].1));
+        (Self::members(&[], &ports, &proxies), proxies)
+    }
+
+    /// Each has a number, a port for what its leader tells, and one for elections.
+    fn members(java: &[&str], ports: &[(u8, u16, u16); 3], proxies: &[Proxy]) -> [Self; 3] {
         [1, 2, 3].map(|id| {
+            let members = ports.iter().enumerate().map(|(at, (member, told, elected))| {
+                let told = proxies.get(at).filter(|_| id == 3).map_or(*told, Proxy::port);
+                format!("server.{member}=127.0.0.1:{told}:{elected}")
+            });
+            let members: Vec<String> = members.collect();
             let home = Home::new("zookeeper");
             home.write_below("data", "myid", &id.to_string());
             let mut settings = vec!["initLimit=10", "syncLimit=4"];

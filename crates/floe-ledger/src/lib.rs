@@ -49,14 +49,15 @@ pub mod mysql;
 pub mod object;
 #[cfg(feature = "offer")]
 pub mod offer;
+#[cfg_attr(all(feature = "served", not(feature = "mysql")), allow(dead_code))]
 mod opening;
 #[cfg(feature = "postgres-no-tls")]
 pub mod postgres;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "remote")]
-// Ledgers that compare and swap records do not use all of it, and without a remote ledger nothing uses it.
-#[cfg_attr(not(feature = "zookeeper"), allow(dead_code, unused_imports))]
+// A build with few ledgers does not use all of it.
+#[cfg_attr(not(all(feature = "mysql", feature = "served")), allow(dead_code, unused_imports))]
 mod remote;
 mod schemes;
 #[cfg(feature = "served")]

@@ -34,13 +34,6 @@ pub(crate) mod pool;
 )]
 pub(crate) mod realm;
 pub(crate) mod ssl_mode;
-#[cfg(any(
-    feature = "etcd",
-    feature = "mysql",
-    feature = "object-store",
-    feature = "postgres-no-tls",
-    feature = "redis"
-))]
 pub(crate) mod stored;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
@@ -94,13 +87,6 @@ pub(crate) struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     /// What a ledger wants that keeps its realm in its records.
-    #[cfg(any(
-        feature = "etcd",
-        feature = "mysql",
-        feature = "object-store",
-        feature = "postgres-no-tls",
-        feature = "redis"
-    ))]
     pub(crate) fn at_open(opening: &'a Opening) -> Self {
         Self { known: None, opening }
     }
@@ -126,15 +112,17 @@ impl Wanted<'_> {
     }
 
     /// Whether what an older version made is brought up to date.
-    #[cfg(any(feature = "etcd", feature = "mysql", feature = "postgres-no-tls", feature = "redis"))]
     pub(crate) fn may_change(&self) -> bool {
         self.opening.missing != Missing::Look
     }
 
     /// # Errors
-    /// `Unfit` where the realm has another id than the pinned one.
-    #[cfg(feature = "redis")]
+    /// `Unfit` where the realm has another id than the pinned one, or than before.
+    #[cfg(any(feature = "redis", feature = "zookeeper"))]
     pub(crate) fn check_id(&self, found: &str, shown: &str) -> Result<(), LedgerError> {
+        if self.known.is_some_and(|known| known != found) {
+            return Err(realm::is_another(shown));
+        }
         self.opening.check_id(found, shown)
     }
 
@@ -239,12 +227,18 @@ impl<C: Connect> Remote<C> {
     }
 
     /// As [`call`](Self::call), with what went wrong as it is.
-    #[cfg(any(feature = "mysql", feature = "postgres-no-tls"))]
     pub(crate) fn ask<T: Send + 'static>(
         &self,
         work: impl for<'a> FnOnce(&'a mut C::Link) -> Work<'a, T, C::Error> + Send + 'static,
     ) -> Result<T, Trouble<C::Error>> {
-        self.ask_in_turn(std::future::ready(()), |link, ()| work(link))
+        self.wait(async move {
+            let mut lease = self.pool.lease().await?;
+            let outcome = work(lease.link()?).await;
+            if outcome.as_ref().err().is_none_or(Trouble::spares_the_link) {
+                lease.keep();
+            }
+            outcome
+        })
     }
 
     /// Runs `work` on a connection, and waits for it no longer than the bound.
@@ -252,33 +246,7 @@ impl<C: Connect> Remote<C> {
         &self,
         work: impl for<'a> FnOnce(&'a mut C::Link) -> Work<'a, T, C::Error> + Send + 'static,
     ) -> Result<T, LedgerError> {
-        self.call_in_turn(std::future::ready(()), |link, ()| work(link))
-    }
-
-    /// The same once it is its `turn`, which lasts to the end of the call. Who waits for one keeps no connection from
-    /// the others.
-    pub(crate) fn call_in_turn<T: Send + 'static, G: Send + 'static>(
-        &self,
-        turn: impl Future<Output = G> + Send + 'static,
-        work: impl for<'a> FnOnce(&'a mut C::Link, &'a mut G) -> Work<'a, T, C::Error> + Send + 'static,
-    ) -> Result<T, LedgerError> {
-        self.ask_in_turn(turn, work).map_err(|trouble| self.words(trouble))
-    }
-
-    fn ask_in_turn<T: Send + 'static, G: Send + 'static>(
-        &self,
-        turn: impl Future<Output = G> + Send + 'static,
-        work: impl for<'a> FnOnce(&'a mut C::Link, &'a mut G) -> Work<'a, T, C::Error> + Send + 'static,
-    ) -> Result<T, Trouble<C::Error>> {
-        self.wait(async move {
-            let mut turn = turn.await;
-            let mut lease = self.pool.lease().await?;
-            let outcome = work(lease.link()?, &mut turn).await;
-            if outcome.as_ref().err().is_none_or(Trouble::spares_the_link) {
-                lease.keep();
-            }
-            outcome
-        })
+        self.ask(work).map_err(|trouble| self.words(trouble))
     }
 
     /// The realm's id. It is there from the first connection on.

@@ -2,9 +2,9 @@
 //!
 //! # What it promises
 //! When `reserve` returns `Got`, a quorum has agreed on the range and flushed it, so kill -9, a crash and a loss of power
-//! leave it there, also on every server at once. A record changes by a write on the condition that its version is
-//! still the one that was seen; the argument why that is linearizable, whichever servers are asked, stands beside it,
-//! in `change.rs`. A refused reserve changes nothing. Realms share the tree and nothing else.
+//! leave it there, also on every server at once. A record is a node, and a transaction writes it only where it is still the
+//! one that was read; the argument why that is linearizable, whichever servers are asked, is in `link.rs`, and the argument
+//! above it is that of [`floe::store`]. A refused reserve changes nothing. Realms share the tree and nothing else.
 //!
 //! # On what that depends
 //! - **`forceSync` is yes** (the default) on every server, and `zookeeper.skipACL` and the like are as they were. A
@@ -17,44 +17,51 @@
 //! # How it behaves
 //! Whoever calls drives the connections, at most four, each a session; calls may come from any thread, an async
 //! runtime's included. Nothing hangs on sessions: none is resumed, and there are no ephemeral nodes and no
-//! watches. Each call, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL
-//! says otherwise) and then says [`LedgerError::Unavailable`](floe::ledger::LedgerError::Unavailable). A connection on
-//! which anything went wrong is closed, and so are the idle ones beside it; new ones are made at growing, jittered
-//! distances of at most half a second. A process that forks opens its ledger again in the child.
+//! watches. Each round trip, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL
+//! says otherwise), and the call then says [`LedgerError::Unavailable`]. A connection on which anything went wrong is closed,
+//! and so are the idle ones beside it; new ones are made at growing, jittered distances of at most half a second. A process
+//! that forks opens its ledger again in the child.
 
-use std::sync::Arc;
+use std::sync::OnceLock;
 
-use floe::ledger::Ledger;
+use floe::UnixMillis;
+use floe::ledger::{Ledger, LedgerError};
+use floe::store::{Entry, Put, Store, Stored, Version};
 
 use self::connect::Ensemble;
-use self::link::Known;
+use self::jute::{Request, code};
+use self::records::Realm;
 use self::trouble::Error;
 use self::url::Settings;
 use crate::remote::{self, Remote};
 use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
-mod change;
 mod connect;
-mod enter;
+mod former;
 mod jute;
 mod layout;
 mod link;
-mod marks;
+mod records;
 mod session;
 mod trouble;
 mod url;
 
 type Trouble = remote::Trouble<Error>;
 
-/// A ledger in a ZooKeeper ensemble. Threads may share it; each process opens its own.
+/// A ZooKeeper ensemble that keeps a ledger's records. Threads may share the ledger on it; each process opens its own.
 pub struct Zookeeper {
     remote: Remote<Ensemble>,
-    known: Arc<Known>,
+    /// The path of the realms.
+    path: String,
+    /// The name of the realm that was opened.
+    name: String,
+    /// The realm, once it is known to be there.
+    realm: OnceLock<Realm>,
 }
 
 impl Zookeeper {
-    /// Blocks while it opens the ledger behind a URL `zookeeper://user:password@host:port,host:port/path?option=value`, for the key space
-    /// `realm`. The path (`/floe` unless told) and the realm are made where they are missing.
+    /// Blocks while it opens the ledger behind a URL `zookeeper://user:password@host:port,host:port/path?option=value`, for the
+    /// key space of those who name none. The path (`/floe` unless told) and the realm are made where they are missing.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3`, `password_file=FILE`, `sslmode` (`disable`, `prefer`, `require`,
     /// `verify-ca`, `verify-full`), `sslrootcert=FILE`, `sslcert=FILE`, `sslkey=FILE`. What the URL leaves out is taken
@@ -63,7 +70,7 @@ impl Zookeeper {
     /// # Errors
     /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where no server answers, or none has
     /// a quorum; `Unfit` where what is there is not floe's, or has gone back.
-    pub fn open(url: &str) -> Result<Self, OpenError> {
+    pub fn open(url: &str) -> Result<Stored<Self>, OpenError> {
         Self::open_in(url, DEFAULT_REALM)
     }
 
@@ -71,17 +78,118 @@ impl Zookeeper {
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
-    pub fn open_in(url: &str, realm: &str) -> Result<Self, OpenError> {
+    pub fn open_in(url: &str, realm: &str) -> Result<Stored<Self>, OpenError> {
         Self::enter(url, &Opening::of(realm))
     }
 
-    fn enter(url: &str, opening: &Opening) -> Result<Self, OpenError> {
-        let realm = opening.realm();
-        realm_name(realm)?;
+    fn enter(url: &str, opening: &Opening) -> Result<Stored<Self>, OpenError> {
+        let name = opening.realm().to_owned();
+        realm_name(&name)?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
-        let known = Arc::default();
-        let ensemble = Ensemble::new(settings, realm, Arc::clone(&known))?;
-        Ok(Self { remote: Remote::open("floe-zookeeper", ensemble, opening)?, known })
+        let path = settings.path.clone();
+        let remote = Remote::open("floe-zookeeper", Ensemble::new(settings, &name)?, opening)?;
+        let ensemble = Self { remote, path, name, realm: OnceLock::new() };
+        let place = remote::stored::enter(&ensemble, opening)?;
+        Ok(Stored::new(ensemble, place))
+    }
+
+    /// Notes where the records of the realm are that was opened.
+    fn note(&self, name: &str, record: &str) {
+        if let Some(id) = layout::id_in(record).filter(|_| name == self.name) {
+            self.realm.get_or_init(|| Realm::new(&layout::realm_path(&self.path, &self.name), id));
+        }
+    }
+
+    /// The realm that was opened, where it has this name.
+    fn realm(&self, name: &str) -> Option<Realm> {
+        self.realm.get().filter(|_| name == self.name).cloned()
+    }
+}
+
+impl Store for Zookeeper {
+    fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
+        let (sort, name, rest) = layout::split(key);
+        let (sort, name, path) = (sort.to_owned(), name.to_owned(), self.path.clone());
+        match (rest.map(str::to_owned), self.realm(&name)) {
+            (None, _) => {
+                let path = layout::realm_path(&path, &name);
+                let found = self.remote.call(move |link| Box::pin(async move { link.realm(&path).await }))?;
+                Ok(found.map(|(_, text, version)| {
+                    self.note(&name, &text);
+                    Entry { version: Version::new(&version.to_string()), text }
+                }))
+            }
+            (Some(key), Some(realm)) => {
+                self.remote.call(move |link| Box::pin(async move { link.find(&realm, &sort, &key).await }))
+            }
+            (Some(key), None) => self.remote.call(move |link| {
+                Box::pin(async move {
+                    match link.elsewhere(&path, &name, (&sort, &key)).await {
+                        // What is closed to this user is not told of.
+                        Err(Trouble::Store(Error::Code(code::NO_AUTH))) => Ok(None),
+                        found => found,
+                    }
+                })
+            }),
+        }
+    }
+
+    fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
+        let (sort, name, key) = layout::split(key);
+        let (path, realm_path) = (self.path.clone(), layout::realm_path(&self.path, name));
+        let (sort, record) = (sort.to_owned(), text.to_owned());
+        let Some(key) = key.map(str::to_owned) else {
+            let made = self
+                .remote
+                .call(move |link| Box::pin(async move { link.make(&path, &realm_path, &record).await }))?;
+            if !made {
+                return Ok(Put::Conflict);
+            }
+            self.note(name, text);
+            return Ok(Put::Done(Version::from(0)));
+        };
+        let (realm, expected) = (self.realm(name), expected.map(|version| version.as_str().to_owned()));
+        self.remote.call(move |link| {
+            Box::pin(async move {
+                let realm = realm.ok_or_else(|| link.is_gone(&realm_path))?;
+                link.replace(&realm, (&sort, &key), &record, expected.as_deref()).await
+            })
+        })
+    }
+
+    /// Records are those of the realm that was opened.
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        let (sort, name, rest) = layout::split(prefix);
+        let realm = self.realm(name);
+        // There is no node below the one of a realm that is missing.
+        if rest.is_some() && realm.is_none() {
+            return Ok(Vec::new());
+        }
+        let realm = realm.filter(|_| rest.is_some());
+        let base = rest.map_or_else(|| format!("{sort}/"), |_| format!("{sort}/{name}/"));
+        let (path, prefix, after) = (self.path.clone(), prefix.to_owned(), after.to_owned());
+        self.remote.call(move |link| {
+            Box::pin(async move { link.list((&path, realm.as_ref()), &base, (&prefix, &after, limit)).await })
+        })
+    }
+
+    /// The leader's, which a write shows: servers of ZooKeeper have no word for the time.
+    fn time(&self) -> Result<Option<UnixMillis>, LedgerError> {
+        let Some(realm) = self.realm.get().cloned() else { return Ok(None) };
+        self.remote.call(move |link| {
+            Box::pin(async move {
+                let path = format!("{}/{}", realm.root, layout::CLOCK);
+                let reply = link.settle_one(Request::Write { path: &path, data: b"", version: -1 }).await?;
+                if reply.code == code::NO_NODE {
+                    return Err(link.is_gone(&realm.root));
+                }
+                Ok(Some(UnixMillis::new(reply.written().map_err(Trouble::Store)?.written_ms)))
+            })
+        })
+    }
+
+    fn describe(&self) -> String {
+        self.remote.describe()
     }
 }
 
@@ -97,10 +205,9 @@ pub(crate) fn fuzzed(bytes: &[u8]) {
         let _read =
             (reply.written(), reply.data(), reply.children(), reply.is_open_to_all(), reply.outcome());
     }
-    let _realm = layout::parse_realm(bytes);
-    if let Some(record) = layout::parse_record(bytes) {
-        assert_eq!(layout::parse_record(layout::record_text(&record).as_bytes()), Some(record));
-    }
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let _realm = layout::parse_realm(text);
+    let _record = former::record(Some(text), Some(text), "0f", None);
 }
 
 /// Opens what follows the scheme in a URL.

@@ -5,11 +5,6 @@ use floe::ledger::LedgerError;
 use crate::DEFAULT_REALM;
 pub(crate) use crate::opening::{RAISE, is_one_of_several};
 
-/// How many other realms of a store are searched for a name, and how many of those that have it are listed: this is for
-/// the log.
-pub(crate) const LOOKED_AT: usize = 100;
-pub(crate) const TOLD_OF: usize = 10;
-
 /// The realm has another id than before.
 pub(crate) fn is_another(shown: &str) -> LedgerError {
     LedgerError::Unfit(format!(

@@ -1,6 +1,7 @@
 //! A session with one server of the ensemble.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use floe::ledger::LedgerError;
 use rustls::pki_types::pem::PemObject;
@@ -10,12 +11,12 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::jute::{Access, Request};
-use super::link::{Known, Line, Link};
+use super::jute::{Access, Request, code};
+use super::link::Link;
 use super::session::{Session, Stream};
 use super::trouble::Error;
 use super::url::{Host, Settings};
-use super::{Trouble, enter, trouble};
+use super::{Trouble, layout, trouble};
 use crate::OpenError;
 use crate::remote::options::is_open_to_others;
 use crate::remote::ssl_mode::Use;
@@ -26,12 +27,13 @@ use crate::remote::{Bounds, Connect, Connected, Wanted};
 pub(super) struct Ensemble {
     settings: Settings,
     tls: TlsConnector,
-    realm: Arc<str>,
-    known: Arc<Known>,
+    realm: String,
+    /// See [`Link::heard`].
+    heard: Arc<AtomicI64>,
 }
 
 impl Ensemble {
-    pub(super) fn new(settings: Settings, realm: &str, known: Arc<Known>) -> Result<Self, OpenError> {
+    pub(super) fn new(settings: Settings, realm: &str) -> Result<Self, OpenError> {
         let mut tls = tls::client(&settings.verify)?;
         if let Some((certificate, key)) = &settings.identity {
             let failed = |what: &dyn std::fmt::Display| {
@@ -52,7 +54,8 @@ impl Ensemble {
                 CertifiedKey::from_der(chain, key, tls.crypto_provider()).map_err(|error| failed(&error))?;
             tls.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(certified));
         }
-        Ok(Self { settings, tls: TlsConnector::from(Arc::new(tls)), realm: realm.into(), known })
+        let tls = TlsConnector::from(Arc::new(tls));
+        Ok(Self { settings, tls, realm: realm.to_owned(), heard: Arc::default() })
     }
 
     /// A session with whichever server gives one. They are asked in an order of chance, so that the nodes of a fleet
@@ -108,6 +111,56 @@ impl Ensemble {
     }
 }
 
+impl Ensemble {
+    /// Looks at the realm, and brings one of an older floe to this version. Its id, where it is there.
+    async fn enter(&self, link: &mut Link, wanted: Wanted<'_>) -> Result<Option<String>, Trouble> {
+        let (path, shown) = (layout::realm_path(&self.settings.path, &self.realm), &self.settings.shown);
+        loop {
+            let Some((layout, record, version)) = link.realm(&path).await? else {
+                wanted.may_make(shown, &format!("the realm {}", self.realm))?;
+                return Ok(None);
+            };
+            self.refuse_to_close_an_open_realm(link, &path).await?;
+            let id = layout::id_in(&record);
+            if layout == layout::VERSION {
+                return Ok(id.map(str::to_owned));
+            }
+            if !wanted.may_change() {
+                return Err(LedgerError::Unfit(format!(
+                    "the nodes at {shown} are those of an older floe (version 1), and this command does not change them: run \
+                     `floe serve` or `floe mint` to update them, or use the older floe"
+                ))
+                .into());
+            }
+            wanted.check_id(id.unwrap_or_default(), shown)?;
+            let text = layout::realm_text(&record);
+            let reply =
+                link.settle_one(Request::Write { path: &path, data: text.as_bytes(), version }).await?;
+            reply.is_done_or(&[code::BAD_VERSION, code::NO_NODE]).map_err(Trouble::Store)?;
+        }
+    }
+
+    /// With credentials, what floe makes is open to these alone; in a realm that is open to everybody, the floes without them,
+    /// or with others, could not read it. Wrong credentials are noticed by nothing else there.
+    async fn refuse_to_close_an_open_realm(&self, link: &mut Link, path: &str) -> Result<(), Trouble> {
+        if link.access == Access::World {
+            return Ok(());
+        }
+        let replies = link.ask(&[Request::Access { path }]).await?;
+        let reply = replies.first().ok_or(Trouble::Store(Error::Garbled("no reply")))?;
+        if !reply.is_open_to_all().map_err(Trouble::Store)? {
+            return Ok(());
+        }
+        Err(LedgerError::Unfit(format!(
+            "{} is open to everybody at {path}, and floe was given a user and a password: others could not read what it \
+             made there. Restrict the realm first (setAcl -R, see docs/ledgers.md), or leave the user and the password out \
+             (of the URL, ZOOKEEPER_USER and ZOOKEEPER_PASSWORD)",
+            self.settings.shown
+        ))
+        .into())
+    }
+}
+
 async fn connected(host: &Host) -> Result<TcpStream, Error> {
     let failed = |error| Error::Unreachable(format!("it cannot be reached ({error})"));
     let stream = TcpStream::connect((host.name.as_str(), host.port)).await.map_err(failed)?;
@@ -130,27 +183,25 @@ impl Connect for Ensemble {
 
     async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let session = self.session().await?;
-        let birth = self.known.is_born();
         let access = if self.settings.credentials.is_some() { Access::Creator } else { Access::World };
         let shown = self.settings.shown.as_str().into();
-        let mut line = Line { session, known: Arc::clone(&self.known), access, shown };
+        let mut link = Link { session, heard: Arc::clone(&self.heard), access, shown };
         if let Some(credentials) = &self.settings.credentials {
-            let replies = line.session.ask(&[Request::Digest(credentials)]).await.map_err(Trouble::Store)?;
+            let replies = link.ask(&[Request::Digest(credentials)]).await?;
             if let Some(reply) = replies.first() {
                 reply.is_done_or(&[]).map_err(Trouble::Store)?;
             }
         }
-        let (realm_id, layout) = enter::enter(&mut line, &self.settings.path, &self.realm, wanted).await?;
-        let link = Link { line, birth, realm: Arc::clone(&self.realm), layout };
-        Ok(Connected { link, realm_id: Some(realm_id), remarks: Vec::new() })
+        let realm_id = self.enter(&mut link, wanted).await?;
+        Ok(Connected { link, realm_id, remarks: Vec::new() })
     }
 
     fn is_closed(link: &Link) -> bool {
-        link.line.session.is_closed()
+        link.session.is_closed()
     }
 
     async fn goodbye(link: Link) {
-        link.line.session.end().await;
+        link.session.end().await;
     }
 
     fn at_work(&self, error: Error) -> LedgerError {

@@ -48,6 +48,8 @@ pub(super) enum Request<'a> {
     Read { path: &'a str },
     /// Changes a node's data where it has this version; -1 is any.
     Write { path: &'a str, data: &'a [u8], version: i32 },
+    /// Removes a node, whatever its version.
+    Delete { path: &'a str },
     /// The names of a node's children.
     Children { path: &'a str },
     /// Who may do what with a node.
@@ -72,6 +74,7 @@ impl Request<'_> {
 
     fn operation(&self) -> i32 {
         match self {
+            Self::Delete { .. } => 2,
             Self::Read { .. } => 4,
             Self::Write { .. } => 5,
             Self::Access { .. } => 6,
@@ -114,7 +117,7 @@ impl Request<'_> {
                 bytes(content, data)?;
                 int(content, *version);
             }
-            Self::Exists { path } => {
+            Self::Exists { path } | Self::Delete { path } => {
                 bytes(content, path.as_bytes())?;
                 int(content, -1);
             }
@@ -184,11 +187,9 @@ pub(super) struct Reply {
 /// What a server keeps about a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stat {
-    /// The transaction that made the node.
-    pub(super) made: i64,
     /// When it was last written, in Unix milliseconds of the leader.
     pub(super) written_ms: i64,
-    /// How often it was written.
+    /// How often it was written, at first; it wraps around.
     pub(super) version: i32,
 }
 
@@ -205,13 +206,13 @@ impl Reply {
         self.reader()?.stat()
     }
 
-    /// What `Read` answers; `None` where there is no such node.
-    pub(super) fn data(&self) -> Result<Option<(Vec<u8>, Stat)>, Error> {
+    /// What `Read` answers, with the node's version; `None` where there is no such node.
+    pub(super) fn data(&self) -> Result<Option<(Vec<u8>, i32)>, Error> {
         if self.code == code::NO_NODE {
             return Ok(None);
         }
         let mut reader = self.reader()?;
-        Ok(Some((reader.bytes()?.to_vec(), reader.stat()?)))
+        Ok(Some((reader.bytes()?.to_vec(), reader.stat()?.version)))
     }
 
     /// What `Children` answers; `None` where there is no such node.
@@ -234,9 +235,9 @@ impl Reply {
         Ok(is_open)
     }
 
-    /// Whether all of `All` were done: the last node's Stat where that is a `Write`, or the first error with its
-    /// place. (Servers tell none of a node that is made in `All`.)
-    pub(super) fn outcome(&self) -> Result<Result<Option<Stat>, (usize, i32)>, Error> {
+    /// Whether all of `All` were done: the version after the last `Write`, where there is one, or the first error with its
+    /// place.
+    pub(super) fn outcome(&self) -> Result<Result<Option<i32>, (usize, i32)>, Error> {
         let mut reader = self.reader()?;
         let mut last = None;
         for place in 0.. {
@@ -249,13 +250,13 @@ impl Reply {
                     0 => {}
                     code => return Ok(Err((place, code))),
                 },
-                5 => last = Some(reader.stat()?),
+                5 => last = Some(reader.stat()?.version),
                 1 => drop(reader.bytes()?),
                 15 => {
                     reader.bytes()?;
                     reader.stat()?;
                 }
-                13 => {}
+                2 | 13 => {}
                 _ => return Err(Error::Garbled("a result of a kind that was not asked for")),
             }
         }
@@ -320,14 +321,14 @@ impl<'a> Reader<'a> {
     }
 
     fn stat(&mut self) -> Result<Stat, Error> {
-        let made = self.long()?;
+        let _made_by = self.long()?;
         let _written_by = self.long()?;
         let _made_ms = self.long()?;
         let written_ms = self.long()?;
         let version = self.int()?;
         // cversion, aversion, ephemeralOwner, dataLength, numChildren, pzxid.
         self.chunk::<32>()?;
-        Ok(Stat { made, written_ms, version })
+        Ok(Stat { written_ms, version })
     }
 
     fn chunk<const N: usize>(&mut self) -> Result<[u8; N], Error> {

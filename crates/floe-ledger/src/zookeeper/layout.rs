@@ -1,70 +1,66 @@
-//! Where things are in the tree, and how they are written.
+//! Where things are in the tree.
 //!
 //! ```text
 //! /floe                            the path in the URL
-//! /floe/shop                       a realm: `version=1 id=9f86…`
+//! /floe/shop                       a realm: `version=2 ` and its record
 //! /floe/shop/9f86…/clock           written to read the leader's clock
 //! /floe/shop/9f86…/marks/a3/n%2Forders
-//!                                  a record: `mark=500 start=400 previous=400 token=5e88…`, then the note
+//!                                  the record `mark/shop/n/orders`
+//! /floe/shop/9f86…/marks/a3/n%2Forders/77c1…
+//!                                  empty: the number of that record's last write
 //! /floe/shop/9f86…/made/12/s%2F10%2F7
-//!                                  empty: this slot's record was made, whether or not it is still there
+//!                                  the note `made/shop/s/10/7`
 //! /floe/shop/9f86…/definitions/1c/orders
-//!                                  what the name is bound to
+//!                                  keeps older floes off a name; see `former.rs`
 //! ```
-//! The realm's id is in every path: a realm that is removed and made anew under a running ledger has other paths, and
-//! nothing of the old one can be read or written by mistake. Records are spread over [`BUCKETS`] parents, since
-//! ZooKeeper gives the names of all children at once and its own tools take a mebibyte at most.
+//! The realm's id is in every path: a realm that is removed and made again under a running ledger has other paths, and
+//! nothing of the old one can be read or written by mistake. Records are spread over 256 parents, since ZooKeeper gives
+//! the names of all children at once and its own tools take a mebibyte at most: at names of 20 bytes each parent has room
+//! for about 40,000.
 
-use floe::ledger::{MAX_MARK, Mark, Token};
+/// The version of the layout. Version 1 kept a mark and a definition as nodes of their own.
+pub(super) const VERSION: i64 = 2;
 
-/// How many parents share the records, and the definitions. At names of 20 bytes each has room for about 40,000.
-pub(super) const BUCKETS: usize = 256;
+/// The directories of a realm, and the node that is written to read the clock.
+pub(super) const MARKS: &str = "marks";
+pub(super) const MADE: &str = "made";
+pub(super) const DEFINITIONS: &str = "definitions";
+pub(super) const CLOCK: &str = "clock";
 
-/// The version of the layout.
-pub(super) const VERSION: i64 = 1;
-
-/// The paths of one realm.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Layout {
-    /// The realm's id, and the parent of everything in it.
-    pub(super) root: String,
-    pub(super) marks: String,
-    pub(super) made: String,
-    pub(super) definitions: String,
-    pub(super) clock: String,
-}
-
-/// The place of one record or definition.
+/// Where a node is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Place {
-    pub(super) bucket: usize,
-    /// The path of the bucket.
-    pub(super) parent: String,
+    /// Its parent.
+    pub(super) bucket: String,
     pub(super) path: String,
 }
 
-impl Layout {
-    pub(super) fn new(realm_path: &str, id: &str) -> Self {
-        let root = format!("{realm_path}/{id}");
-        let [marks, made, definitions, clock] =
-            ["marks", "made", "definitions", "clock"].map(|child| format!("{root}/{child}"));
-        Self { root, marks, made, definitions, clock }
-    }
-}
-
 impl Place {
-    /// Where `text` is among the children of the children of `directory`.
-    pub(super) fn of(directory: &str, text: &str) -> Self {
-        let bucket = bucket(text);
-        let parent = format!("{directory}/{bucket:02x}");
-        let path = format!("{parent}/{}", escaped(text));
-        Self { bucket, parent, path }
+    /// Where `text` is among the children of the children of a directory below `root`.
+    pub(super) fn of(root: &str, directory: &str, text: &str) -> Self {
+        let bucket = format!("{root}/{directory}/{:02x}", bucket(text));
+        let path = format!("{bucket}/{}", escaped(text));
+        Self { bucket, path }
     }
 }
 
 /// The path of a realm.
 pub(super) fn realm_path(path: &str, realm: &str) -> String {
     format!("{path}/{}", escaped(realm))
+}
+
+/// The parts of a store's key: its sort, its realm, and what it is the key of. A realm's own has no third part.
+pub(super) fn split(key: &str) -> (&str, &str, Option<&str>) {
+    let (sort, rest) = key.split_once('/').unwrap_or((key, ""));
+    match rest.split_once('/') {
+        Some((realm, rest)) => (sort, realm, Some(rest)),
+        None => (sort, rest, None),
+    }
+}
+
+/// The directory of a sort of keys.
+pub(super) fn directory(sort: &str) -> &'static str {
+    if sort == "made" { MADE } else { MARKS }
 }
 
 /// FNV-1a, folded to a byte. It is part of the layout: another hash would not find what is there.
@@ -96,47 +92,27 @@ pub(super) fn unescaped(name: &str) -> Option<String> {
 }
 
 /// What a realm's node holds.
-pub(super) fn realm_text(id: &str) -> String {
-    format!("version={VERSION} id={id}")
+pub(super) fn realm_text(record: &str) -> String {
+    format!("version={VERSION} {record}")
 }
 
-/// The version of the layout, and the realm's id where this version has one.
-pub(super) fn parse_realm(data: &[u8]) -> Option<(i64, Option<&str>)> {
-    let (version, rest) = std::str::from_utf8(data).ok()?.strip_prefix("version=")?.split_once(' ')?;
+/// The version of the layout, and the realm's record where this floe knows the version.
+pub(super) fn parse_realm(text: &str) -> Option<(i64, Option<String>)> {
+    let (version, rest) = text.strip_prefix("version=")?.split_once(' ')?;
+    let version = version.parse().ok()?;
     let is_id = |id: &&str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let id = rest.strip_prefix("id=").filter(is_id);
-    Some((version.parse().ok()?, id))
-}
-
-/// A record as text: its numbers and its token in one line, and its note after that.
-pub(super) fn record_text(record: &Mark) -> String {
-    let Mark { previous, start, mark, token, note } = record;
-    let mut text = format!("mark={mark} start={start} previous={previous} token=");
-    match token {
-        Some(token) => text.push_str(&format!("{:032x}", u128::from_be_bytes(*token.as_bytes()))),
-        None => text.push('-'),
-    }
-    if let Some(note) = note {
-        text.push('\n');
-        text.push_str(note);
-    }
-    text
-}
-
-/// The record in a text, to the letter: what no floe has written is `None`.
-pub(super) fn parse_record(data: &[u8]) -> Option<Mark> {
-    let text = std::str::from_utf8(data).ok()?;
-    let (line, note) =
-        text.split_once('\n').map_or((text, None), |(line, note)| (line, Some(note.to_owned())));
-    let mut fields = line.split(' ');
-    let mut field = |name: &str| fields.next()?.strip_prefix(name)?.strip_prefix('=');
-    let position = |text: &str| text.parse().ok().filter(|position| *position <= MAX_MARK);
-    let (mark, start) = (position(field("mark")?)?, position(field("start")?)?);
-    let previous = position(field("previous")?)?;
-    let token = match field("token")? {
-        "-" => None,
-        token => Some(Token::from_bytes(u128::from_str_radix(token, 16).ok()?.to_be_bytes())?),
+    let record = match version {
+        1 => rest.strip_prefix("id=").filter(is_id).map(|id| format!("floe 1\nrealm {id}\n")),
+        VERSION => id_in(rest).map(|_| rest.to_owned()),
+        _ => None,
     };
-    let record = Mark { previous, start, mark, token, note };
-    (record_text(&record) == text).then_some(record)
+    Some((version, record))
+}
+
+/// The id in a realm's record.
+pub(super) fn id_in(record: &str) -> Option<&str> {
+    record
+        .lines()
+        .find_map(|line| line.strip_prefix("realm "))
+        .filter(|id| !id.is_empty() && !id.contains('/'))
 }

@@ -1,324 +1,182 @@
-//! A session in a realm, and what the sessions of one ledger know together.
+//! A session, and what is asked on it.
+//!
+//! Three properties of ZooKeeper carry what [`Store`](floe::store::Store) asks of a store:
+//!
+//! 1. A **write** is agreed on by a quorum and flushed by each of it (`forceSync`) before any server applies it, and a
+//!    server shows only what it has applied. So what is read anywhere is durable, and what a write answered is so too.
+//! 2. All servers apply the same writes in the same order. A transaction that **fails** has its place in that order like
+//!    any other: the leader proposes the failure itself.
+//! 3. A server answers the requests of one session in the order in which they were sent, and answers a write when it
+//!    has applied it. So a read that is sent **behind a write** in one session, whether or not the write succeeds, sees
+//!    that write and all before it. It may be sent at once, without waiting for the write's answer. (A read alone may
+//!    be answered by a server that lags behind; so may one behind a `sync`, by a leader that does not know yet that it
+//!    was deposed.)
+//!
+//! A **get** is a read behind a transaction without effect. A **put** is one transaction, and the read behind it says what
+//! is there if it fails. Each transaction looks whether the realm's own node is there.
+//!
+//! A node's version does not tell one write from another: a node that was deleted and made again begins at 0, and one
+//! of a restored backup has the version that it had. So each record has a child with the name of its last write's number.
+//! A put deletes the child of the write that was read and makes its own, together with the write. It succeeds only on
+//! the very record that was read.
+//!
+//! A reply that is lost leaves the outcome unknown: the call is unavailable, its connection is closed, and its request
+//! may take effect later, on the condition that nobody has written in between.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use floe::ledger::{LedgerError, Mark};
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use floe::ledger::LedgerError;
 
 use super::Trouble;
-use super::jute::{Access, Reply, Request, Stat, code};
-use super::layout::{self, BUCKETS, Layout, Place};
+use super::jute::{Access, Reply, Request, code};
+use super::layout;
 use super::session::Session;
 use super::trouble::Error;
 use crate::remote::realm as words;
 
-/// How many records of one bucket are remembered; beyond that they are forgotten, and read again.
-const REMEMBERED: usize = 64;
-
-/// A session, and what it owes to the others of its ledger.
-pub(super) struct Line {
+/// A session with one server.
+pub(super) struct Link {
     pub(super) session: Session,
-    pub(super) known: Arc<Known>,
+    /// The last transaction that any answer to this ledger has told of.
+    pub(super) heard: Arc<AtomicI64>,
     /// For the nodes that are made.
     pub(super) access: Access,
     /// The ensemble without credentials.
     pub(super) shown: Arc<str>,
 }
 
-/// A session in a realm.
-pub(super) struct Link {
-    pub(super) line: Line,
-    /// See [`Known::births`].
-    pub(super) birth: u64,
-    pub(super) realm: Arc<str>,
-    pub(super) layout: Layout,
-}
+/// A node's text and its version, where there is such a node.
+pub(super) type Found = Option<(String, i32)>;
 
-/// What the sessions of one ledger know together.
-pub(super) struct Known {
-    /// The last transaction that any answer has told of.
-    zxid: AtomicI64,
-    /// How many sessions there have been. A session's birth is its number, taken once it stood.
-    births: AtomicU64,
-    /// The records of each bucket as they were last written here. Changes of one bucket take turns, in the order in
-    /// which they came: a conflict costs a round trip, and within one process there need be none.
-    records: Vec<Arc<Mutex<Records>>>,
-    /// Which buckets are there.
-    pub(super) marks: Buckets,
-    pub(super) made: Buckets,
-    pub(super) definitions: Buckets,
-}
-
-/// As long as a call has it, no other changes a record of this bucket.
-pub(super) type Turn = OwnedMutexGuard<Records>;
-
-/// Which buckets of a directory are known to be there.
-pub(super) struct Buckets(Vec<AtomicBool>);
-
-/// The records of one bucket as they were last written here.
-#[derive(Default)]
-pub(super) struct Records(HashMap<String, (Seen, u64)>);
-
-/// A record and the state of its node.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Seen {
-    pub(super) record: Mark,
-    pub(super) version: i32,
-    /// The transaction that made the node.
-    pub(super) made: i64,
-}
-
-/// What became of a write.
-pub(super) enum Put {
-    /// The record as it was written, and its node where that is known.
-    Done(Option<Seen>),
-    /// The record is another one, this one, read after the write had failed.
-    Lost(Option<Seen>),
-    /// There is no record, although it was made.
-    Eaten,
-}
-
-impl Default for Known {
-    fn default() -> Self {
-        let buckets = || Buckets((0..BUCKETS).map(|_| AtomicBool::default()).collect());
-        Self {
-            zxid: AtomicI64::new(0),
-            births: AtomicU64::new(0),
-            records: (0..BUCKETS).map(|_| Arc::default()).collect(),
-            marks: buckets(),
-            made: buckets(),
-            definitions: buckets(),
-        }
-    }
-}
-
-impl Known {
-    /// The turn of a call that changes a record of a bucket. There is always such a bucket.
-    pub(super) fn turn(&self, bucket: usize) -> impl Future<Output = Turn> + Send + 'static {
-        let records = self.records.get(bucket).map(Arc::clone).unwrap_or_default();
-        records.lock_owned()
+impl Link {
+    pub(super) async fn ask(&mut self, requests: &[Request<'_>]) -> Result<Vec<Reply>, Trouble> {
+        self.session.ask(requests).await.map_err(Trouble::Store)
     }
 
-    /// The birth of a session that stands.
-    pub(super) fn is_born(&self) -> u64 {
-        self.births.fetch_add(1, Ordering::SeqCst) + 1
-    }
-
-    /// Everyone born so far stands now.
-    pub(super) fn births(&self) -> u64 {
-        self.births.load(Ordering::SeqCst)
-    }
-}
-
-impl Records {
-    /// Takes out what was last written, where `link` stood already when that was asked for; see `change.rs` for why
-    /// it is worth nothing otherwise.
-    pub(super) fn take(&mut self, key: &str, link: &Link) -> Option<Seen> {
-        self.0.remove(key).filter(|(_, stood)| *stood >= link.birth).map(|(seen, _)| seen)
-    }
-
-    /// Remembers what was written when everyone up to the birth `stood` stood.
-    pub(super) fn remember(&mut self, key: &str, seen: Seen, stood: u64) {
-        if self.0.len() >= REMEMBERED {
-            self.0.clear();
-        }
-        self.0.insert(key.to_owned(), (seen, stood));
-    }
-}
-
-impl Buckets {
-    pub(super) fn has(&self, place: &Place) -> bool {
-        self.0.get(place.bucket).is_some_and(|is_there| is_there.load(Ordering::Relaxed))
-    }
-
-    pub(super) fn set(&self, place: &Place, to: bool) {
-        if let Some(is_there) = self.0.get(place.bucket) {
-            is_there.store(to, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Line {
     /// Asks for writes, or for reads of which the first request is a write.
     ///
     /// # Errors
     /// `Unfit` where the ensemble has forgotten what it once said: a write is agreed on by a quorum, so its number is
     /// above every number of which anybody had heard when it was sent.
     pub(super) async fn settle(&mut self, requests: &[Request<'_>]) -> Result<Vec<Reply>, Trouble> {
-        let heard = self.known.zxid.load(Ordering::SeqCst);
-        let replies = self.session.ask(requests).await.map_err(Trouble::Store)?;
+        let heard = self.heard.load(Ordering::SeqCst);
+        let replies = self.ask(requests).await?;
+        if replies.len() != requests.len() {
+            return Err(Trouble::Store(Error::Garbled("replies that nobody asked for")));
+        }
         if replies.first().is_none_or(|reply| reply.zxid < heard) {
             return Err(LedgerError::Unfit(format!(
                 "{} has lost transactions that it had reported before (it is at {:#x} and was at {heard:#x}): it was restored \
-                 from an older backup, or lost its disks. {}, then start floe again",
+                 from an older backup, or lost its disks: {}, then start floe again",
                 self.shown,
                 replies.first().map_or(0, |reply| reply.zxid),
-                capitalised(words::RAISE)
+                words::RAISE
             ))
             .into());
         }
         if let Some(last) = replies.last() {
-            self.known.zxid.fetch_max(last.zxid, Ordering::SeqCst);
+            self.heard.fetch_max(last.zxid, Ordering::SeqCst);
         }
         Ok(replies)
     }
-}
 
-impl Link {
-    /// A write that changes nothing: what is read behind it is what was there when it was agreed on, or later.
-    pub(super) fn barrier(root: &str) -> Request<'_> {
-        Request::All(vec![Request::Exists { path: root }])
+    /// Asks for one write.
+    pub(super) async fn settle_one(&mut self, request: Request<'_>) -> Result<Reply, Trouble> {
+        self.settle(&[request]).await?.pop().ok_or(Trouble::Store(Error::Garbled("no reply")))
     }
 
+    /// What `requests` answer behind a write that changes nothing: what is there as it is agreed on, or later. `None` where
+    /// there is no node `root`.
+    pub(super) async fn settled(
+        &mut self,
+        root: &str,
+        requests: &[Request<'_>],
+    ) -> Result<Option<Vec<Reply>>, Trouble> {
+        let barrier = Request::All(vec![Request::Exists { path: root }]);
+        let mut replies = self.settle(&[&[barrier], requests].concat()).await?;
+        match replies.remove(0).outcome().map_err(Trouble::Store)? {
+            Ok(_) => Ok(Some(replies)),
+            Err((_, code::NO_NODE)) => Ok(None),
+            Err((_, code)) => Err(Trouble::Store(Error::Code(code))),
+        }
+    }
+
+    /// What the nodes at `paths` hold, below `root`.
+    ///
     /// # Errors
-    /// `Unfit` where the realm is gone.
-    pub(super) fn passed(&self, barrier: Option<&Reply>) -> Result<(), Trouble> {
-        match barrier.map(Reply::outcome).transpose().map_err(Trouble::Store)? {
-            Some(Ok(_)) => Ok(()),
-            Some(Err((_, code::NO_NODE))) => Err(self.is_gone()),
-            Some(Err((_, code))) => Err(Trouble::Store(Error::Code(code))),
-            None => Err(Trouble::Store(Error::Garbled("no reply"))),
-        }
+    /// `Unfit` where there is no node `root`.
+    pub(super) async fn read(&mut self, root: &str, paths: &[&str]) -> Result<Vec<Found>, Trouble> {
+        let requests: Vec<_> = paths.iter().map(|path| Request::Read { path }).collect();
+        let replies = self.settled(root, &requests).await?.ok_or_else(|| self.is_gone(root))?;
+        replies.iter().zip(paths).map(|(reply, path)| self.text(reply, path)).collect()
     }
 
-    /// The record as it is now, whichever server is asked.
-    pub(super) async fn read(&mut self, place: &Place) -> Result<Option<Seen>, Trouble> {
-        let root = self.layout.root.clone();
-        let replies = self.line.settle(&[Self::barrier(&root), Request::Read { path: &place.path }]).await?;
-        self.passed(replies.first())?;
-        self.seen(replies.last(), &place.path)
-    }
-
-    /// Writes a record where it still is what was `seen`, and reads it where it is not. A record is made together with
-    /// its node among those that were `made`, which stays: where that one is there, it is not made again.
-    pub(super) async fn put(
-        &mut self,
-        place: &Place,
-        made: &Place,
-        seen: Option<&Seen>,
-        record: &Mark,
-    ) -> Result<Put, Trouble> {
-        let text = layout::record_text(record);
-        let (path, data) = (place.path.as_str(), text.as_bytes());
-        let read = Request::Read { path };
-        let Some(seen) = seen else {
-            let access = self.line.access;
-            let list = Request::Create { path: &made.path, data: b"", access };
-            let create = Request::All(vec![list, Request::Create { path, data, access }]);
-            let known = Arc::clone(&self.line.known);
-            let buckets = [(&known.made, made), (&known.marks, place)];
-            let replies = self.with_buckets(&buckets, create, read).await?;
-            let [create, read] = both(&replies)?;
-            return match create.outcome().map_err(Trouble::Store)? {
-                // The answer tells nothing of the node. Where nobody has written since, the read behind it does.
-                Ok(_) => Ok(Put::Done(self.seen(Some(read), path)?.filter(|seen| seen.record == *record))),
-                Err((at, code::NODE_EXISTS)) => Ok(match self.seen(Some(read), path)? {
-                    None if at == 0 => Put::Eaten,
-                    found => Put::Lost(found),
-                }),
-                // Somebody has removed a bucket, or the realm: the next round finds out.
-                Err((at, code::NO_NODE)) => {
-                    if let Some((buckets, place)) = buckets.get(at) {
-                        buckets.set(place, false);
-                    }
-                    Ok(Put::Lost(None))
-                }
-                Err((_, code)) => Err(Trouble::Store(Error::Code(code))),
-            };
-        };
-        let write = write_over(seen.version, path, data).ok_or_else(|| {
-            LedgerError::Unfit(format!(
-                "the node {path} at {} has the version -1, at which ZooKeeper cannot tell who writes first, so floe \
-                 does not write it: write its data once more, unchanged (`set` in zkCli.sh)",
-                self.line.shown
-            ))
-        })?;
-        let is_all = matches!(write, Request::All(_));
-        let replies = self.line.settle(&[write, read]).await?;
-        let [write, read] = both(&replies)?;
-        let stat = if is_all {
-            match write.outcome().map_err(Trouble::Store)? {
-                Ok(stat) => Ok(stat.ok_or(Trouble::Store(Error::Garbled("no Stat")))?),
-                Err((_, code)) => Err(code),
+    /// What the node of a realm holds: the version of its layout, its record, and the version of the node. What no floe has
+    /// written is shown as it is.
+    ///
+    /// # Errors
+    /// `Unfit` where a newer floe wrote it.
+    pub(super) async fn realm(&mut self, path: &str) -> Result<Option<(i64, String, i32)>, Trouble> {
+        let replies = self.settled(path, &[Request::Read { path }]).await?.unwrap_or_default();
+        let found = replies.first().map(|reply| self.text(reply, path)).transpose()?.flatten();
+        let Some((text, at)) = found else { return Ok(None) };
+        match layout::parse_realm(&text) {
+            Some((newer, _)) if newer > layout::VERSION => {
+                Err(words::is_newer(&self.shown, newer, layout::VERSION).into())
             }
-        } else if write.code == 0 {
-            Ok(write.written().map_err(Trouble::Store)?)
-        } else {
-            Err(write.code)
-        };
-        match stat {
-            Ok(stat) => Ok(Put::Done(Some(written(record, stat)))),
-            Err(code::BAD_VERSION | code::NO_NODE) => Ok(Put::Lost(self.seen(Some(read), path)?)),
-            Err(code) => Err(Trouble::Store(Error::Code(code))),
+            Some((version, Some(record))) => Ok(Some((version, record, at))),
+            _ => Ok(Some((layout::VERSION, text, at))),
         }
     }
 
-    /// Two requests, and before them the making of their buckets where they are not known to be there.
-    pub(super) async fn with_buckets(
+    /// Makes the `buckets` where they are missing, and does all `parts` in one transaction. The version of the node that
+    /// was written last, 0 where it was made, or `None` where a condition does not hold; and what `path` holds then.
+    ///
+    /// # Errors
+    /// `Unfit` where there is no node `root`.
+    pub(super) async fn write(
         &mut self,
-        buckets: &[(&Buckets, &Place)],
-        first: Request<'_>,
-        second: Request<'_>,
-    ) -> Result<Vec<Reply>, Trouble> {
-        let access = self.line.access;
-        let missing: Vec<_> = buckets.iter().filter(|(buckets, place)| !buckets.has(place)).collect();
-        let make =
-            missing.iter().map(|(_, place)| Request::Create { path: &place.parent, data: b"", access });
-        let mut requests: Vec<_> = make.collect();
-        requests.extend([first, second]);
-        let mut replies = self.line.settle(&requests).await?;
-        for ((buckets, place), bucket) in missing.into_iter().zip(replies.drain(..requests.len() - 2)) {
+        root: &str,
+        buckets: &[&str],
+        mut parts: Vec<Request<'_>>,
+        path: &str,
+    ) -> Result<(Option<i32>, Found), Trouble> {
+        parts.insert(0, Request::Exists { path: root });
+        let mut requests: Vec<_> = buckets.iter().map(|path| self.create(path, b"")).collect();
+        requests.extend([Request::All(parts), Request::Read { path }]);
+        let replies = self.settle(&requests).await?;
+        let [made @ .., all, read] = &*replies else {
+            return Err(Trouble::Store(Error::Garbled("no reply")));
+        };
+        for bucket in made {
             if bucket.code == code::NO_NODE {
-                return Err(self.is_gone());
+                return Err(self.is_gone(root));
             }
             bucket.is_done_or(&[code::NODE_EXISTS]).map_err(Trouble::Store)?;
-            buckets.set(place, true);
         }
-        Ok(replies)
-    }
-
-    pub(super) fn seen(&self, reply: Option<&Reply>, path: &str) -> Result<Option<Seen>, Trouble> {
-        let reply = reply.ok_or(Trouble::Store(Error::Garbled("no reply")))?;
-        let Some((data, stat)) = reply.data().map_err(Trouble::Store)? else { return Ok(None) };
-        let Some(record) = layout::parse_record(&data) else {
-            return Err(words::is_damaged(&self.line.shown, &format!("the record {path}")).into());
+        let done = match all.outcome().map_err(Trouble::Store)? {
+            Ok(version) => Some(version.unwrap_or(0)),
+            Err((0, code::NO_NODE)) => return Err(self.is_gone(root)),
+            Err((_, code::BAD_VERSION | code::NO_NODE | code::NODE_EXISTS)) => None,
+            Err((_, code)) => return Err(Trouble::Store(Error::Code(code))),
         };
-        Ok(Some(Seen { record, version: stat.version, made: stat.made }))
+        Ok((done, self.text(read, path)?))
     }
 
-    pub(super) fn is_gone(&self) -> Trouble {
-        words::is_gone(&self.line.shown, &format!("the realm {}", self.realm)).into()
+    /// Makes a node.
+    pub(super) fn create<'a>(&self, path: &'a str, data: &'a [u8]) -> Request<'a> {
+        Request::Create { path, data, access: self.access }
     }
-}
 
-/// The write of a node that has this version.
-///
-/// ZooKeeper counts to 2^31 - 1, then on from -2^31, and takes -1 for "any": a node at that version could not be
-/// guarded. So nobody leaves one there: the write that would is done twice in one transaction (servers from 3.10 on
-/// leave -1 out by themselves; there the second write changes nothing either).
-pub(super) fn write_over<'a>(version: i32, path: &'a str, data: &'a [u8]) -> Option<Request<'a>> {
-    let write = |version| Request::Write { path, data, version };
-    match version {
-        -1 => None,
-        -2 => Some(Request::All(vec![write(-2), write(-1)])),
-        _ => Some(write(version)),
+    pub(super) fn text(&self, reply: &Reply, path: &str) -> Result<Found, Trouble> {
+        let Some((data, version)) = reply.data().map_err(Trouble::Store)? else { return Ok(None) };
+        let text = String::from_utf8(data);
+        let text = text.map_err(|_| words::is_damaged(&self.shown, &format!("the node {path}")))?;
+        Ok(Some((text, version)))
     }
-}
 
-fn written(record: &Mark, stat: Stat) -> Seen {
-    Seen { record: record.clone(), version: stat.version, made: stat.made }
-}
-
-pub(super) fn both(replies: &[Reply]) -> Result<[&Reply; 2], Trouble> {
-    match replies {
-        [first, second] => Ok([first, second]),
-        _ => Err(Trouble::Store(Error::Garbled("replies that nobody asked for"))),
+    pub(super) fn is_gone(&self, root: &str) -> Trouble {
+        words::is_gone(&self.shown, &format!("the realm's node {root}")).into()
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
 }

@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use floe::ledger::{MAX_MARK, Mark, Token};
-
+use super::former;
 use super::jute::{self, Access, Reply, Request, code};
 use super::layout::{self, Place};
-use super::link;
 use super::trouble::{self, Error};
 use super::url::Settings;
 use crate::OpenError;
@@ -141,11 +139,11 @@ fn no_two_names_are_one_node_and_every_node_is_a_name_that_zookeeper_takes() {
 #[test]
 fn the_bucket_of_a_key_is_for_ever() {
     for (key, path) in [
-        ("n/orders", "/d/c4/n%2Forders"),
-        ("s/10/0", "/d/e0/s%2F10%2F0"),
-        ("s/10/1023", "/d/e1/s%2F10%2F1023"),
+        ("n/orders", "/r/d/c4/n%2Forders"),
+        ("s/10/0", "/r/d/e0/s%2F10%2F0"),
+        ("s/10/1023", "/r/d/e1/s%2F10%2F1023"),
     ] {
-        assert_eq!(Place::of("/d", key).path, path);
+        assert_eq!(Place::of("/r", "d", key).path, path);
     }
     let slots = (0..1024).map(|worker| layout::bucket(&format!("s/10/{worker}")));
     let mut counts = HashMap::new();
@@ -154,21 +152,23 @@ fn the_bucket_of_a_key_is_for_ever() {
 }
 
 #[test]
-fn records_are_text_and_exact() {
-    let token = Token::from_bytes([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xab]);
-    for (record, text) in [
-        (Mark::default(), "mark=0 start=0 previous=0 token=-"),
+fn a_record_of_version_1_is_read_to_the_letter() {
+    let record =
+        |text: &str, definition: Option<&str>| former::record(Some(text), definition, "0f", Some("77"));
+    let begin = "floe 1\nrealm 0f\nwritten 77\nmade 00000000000000000000000000000001\n";
+    for (text, definition, lines) in [
+        ("mark=0 start=0 previous=0 token=-", None, "mark 0 start 0 previous 0\n"),
         (
-            Mark { previous: 1, start: (1 << 53) + 1, mark: MAX_MARK, token, note: Some(String::new()) },
             "mark=9223372036854775807 start=9007199254740993 previous=1 token=000000000000000000000000000001ab\n",
+            Some("a\\b\nc\r"),
+            "mark 9223372036854775807 start 9007199254740993 previous 1\ntoken 000000000000000000000000000001ab\n\
+             definition a\\\\b\\nc\\r\nnote \n",
         ),
-        (
-            Mark { note: Some("a\nb\n".to_owned()), ..Mark::default() },
-            "mark=0 start=0 previous=0 token=-\na\nb\n",
-        ),
+        ("mark=3 start=2 previous=1 token=-\na\nb\n", None, "mark 3 start 2 previous 1\nnote a\\nb\\n\n"),
+        // Somebody has set the mark.
+        ("mark=5 start=7 previous=6 token=-", None, "mark 5 start 5 previous 5\n"),
     ] {
-        assert_eq!(layout::record_text(&record), text);
-        assert_eq!(layout::parse_record(text.as_bytes()), Some(record));
+        assert_eq!(record(text, definition), Some(format!("{begin}{lines}end\n")));
     }
     for text in [
         "",
@@ -182,33 +182,14 @@ fn records_are_text_and_exact() {
         "mark=0 start=0 previous=0 token=1ab",
         "mark=0 start=0 previous=0 token=00000000000000000000000000000000",
         "mark=0 start=0 previous=0 token=000000000000000000000000000001AB",
+        "floe 1\nrealm 0f\n",
     ] {
-        assert_eq!(layout::parse_record(text.as_bytes()), None, "{text}");
+        assert_eq!(record(text, None), None, "{text}");
     }
-    assert_eq!(layout::parse_record(b"mark=0 start=0 previous=0 token=-\n\xff"), None);
-}
-
-#[test]
-fn no_write_leaves_a_node_at_the_version_that_means_any() {
-    let versions = |version| match link::write_over(version, "/a", b"")? {
-        Request::Write { version, .. } => Some(vec![version]),
-        Request::All(writes) => Some(
-            writes
-                .iter()
-                .map(|write| match write {
-                    Request::Write { version, .. } => *version,
-                    _ => panic!("{write:?}"),
-                })
-                .collect(),
-        ),
-        request => panic!("{request:?}"),
-    };
-    for version in [0, 1, i32::MAX, i32::MIN, -3] {
-        assert_eq!(versions(version), Some(vec![version]));
-    }
-    // The second is on what the first one leaves.
-    assert_eq!(versions(-2), Some(vec![-2, -1]));
-    assert_eq!(versions(-1), None);
+    assert_eq!(
+        former::record(None, Some("uuid4"), "0f", Some("77")),
+        Some(format!("{begin}definition uuid4\nend\n"))
+    );
 }
 
 #[test]
@@ -253,11 +234,22 @@ fn an_old_server_is_named_as_one() {
 }
 
 #[test]
-fn a_realm_has_an_id_in_hexadecimal_or_none_that_this_version_knows() {
-    let read = |text: &'static str| layout::parse_realm(text.as_bytes());
-    assert_eq!(read("version=1 id=0f"), Some((1, Some("0f"))));
-    for no_id in ["version=1 id=", "version=1 id=0g", "version=1 id=0f ", "version=1 name=0f"] {
-        assert_eq!(read(no_id), Some((1, None)), "{no_id}");
+fn a_realm_has_an_id_or_none_that_this_version_knows() {
+    let record = "floe 1\nrealm 0f\n";
+    let read = layout::parse_realm;
+    assert_eq!(read("version=1 id=0f"), Some((1, Some(record.to_owned()))));
+    assert_eq!(read(&layout::realm_text(record)), Some((2, Some(record.to_owned()))));
+    for (no_id, version) in [
+        ("version=1 id=", 1),
+        ("version=1 id=0g", 1),
+        ("version=1 id=0f ", 1),
+        ("version=1 name=0f", 1),
+        ("version=2 id=0f", 2),
+        ("version=2 floe 1\nrealm \n", 2),
+        ("version=2 floe 1\nrealm a/b\n", 2),
+        ("version=3 floe 2\nrealm 0f\n", 3),
+    ] {
+        assert_eq!(read(no_id), Some((version, None)), "{no_id}");
     }
     for nothing in ["", "version=1", "version=one id=0f", "id=0f version=1"] {
         assert_eq!(read(nothing), None, "{nothing}");

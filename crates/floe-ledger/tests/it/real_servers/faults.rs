@@ -153,7 +153,7 @@ pub(crate) fn a_name_of_another_realm_is_found_with_its_mark<S: Deref<Target = S
     let [orders, flakes, nobody] = ["orders", "flakes", "nobody"].map(|name| Name::new(name).unwrap());
     let shop = floe_ledger::open_in(&(rig.url)(proxy.port(), ""), "shop").unwrap();
     // etcd speaks unasked, and its trips are counted where its own are. A store that compares and swaps is asked for each realm.
-    let is_counted = !["etcd:", "mysql:", "postgres:", "redis:", "s3:", "az:", "dynamodb:"]
+    let is_counted = !["etcd:", "mysql:", "postgres:", "redis:", "s3:", "az:", "dynamodb:", "zookeeper:"]
         .iter()
         .any(|scheme| shop.describe().starts_with(scheme));
     let within = |trips: u64, name: &Name| {

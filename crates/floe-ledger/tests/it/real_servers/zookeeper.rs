@@ -3,6 +3,7 @@
 mod checks;
 mod conformance;
 mod ensemble;
+mod former;
 mod tls;
 mod trouble;
 

@@ -101,9 +101,10 @@ fn what_is_not_floes_or_a_newer_floes_is_refused() {
     drop(open(&url));
     let server = Zookeeper::shared();
     for (data, parts) in [
-        ("version=2 shape=round", ["newer floe", "version 2"]),
+        ("version=3 shape=round", ["newer floe", "version 3"]),
         ("hello", ["no floe has written", "test"]),
         ("version=1 id=", ["no floe has written", "test"]),
+        ("version=2 id=0f", ["no floe has written", "test"]),
     ] {
         server.cli(&["set", &format!("{path}/test"), data]);
         let error = refused(&url);
@@ -145,31 +146,31 @@ fn an_operator_can_read_and_write_it_with_the_servers_own_client() {
     let note = Some("订单 'host'\nline 2".to_owned());
     let request = Reserve { key: key.clone(), floor: (1 << 53) + 1, note: note.clone(), ..ask(1 << 53) };
     got(&*ledger, &request);
-    let token: String = request.token.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-    let root = format!("{path}/test/{}", ledger.realm_id().unwrap());
-    assert_eq!(
-        server.cli(&["get", &format!("{path}/test")]),
-        format!("version=1 id={}", ledger.realm_id().unwrap())
-    );
-    let bucket = only_child(&format!("{root}/marks"));
-    let record = only_child(&bucket);
+    let id = ledger.realm_id().unwrap();
+    let root = format!("{path}/test/{id}");
+    assert_eq!(server.cli(&["get", &format!("{path}/test")]), format!("version=2 floe 1\nrealm {id}"));
+    let record = only_child(&only_child(&format!("{root}/marks")));
     assert!(record.ends_with("/s%2F10%2F7"), "{record}");
-    let numbers = format!("mark=18014398509481985 start=9007199254740993 previous=0 token={token}");
-    assert_eq!(server.cli(&["get", &record]), format!("{numbers}\n订单 'host'\nline 2"));
-    server.cli(&["set", &record, "mark=9223372036854775807 start=0 previous=0 token=-"]);
+    let text = server.cli(&["get", &record]);
+    let token = request.token.hex();
+    let numbers = "mark 18014398509481985 start 9007199254740993 previous 0";
+    says(&text, &[&format!("{numbers}\ntoken {token}\nnote 订单 'host'\\nline 2\nend")]);
+    // A write by hand is noticed. (The client takes a line break for the end of a command.)
+    let number = only_child(&record).replace(&format!("{record}/"), "");
+    says(&text, &[&format!("written {number}\n")]);
+    let by_hand = format!(
+        "{}\n",
+        text.replace("mark 18014398509481985 start 9007199254740993", "mark 9223372036854775807 start 0")
+    );
+    server.cli(&["set", &record, &by_hand]);
     let refused = ledger.reserve(&Reserve { key: key.clone(), max_mark: 5, ..ask(1) });
-    assert_eq!(refused, Ok(Reply::Refused { mark: (1 << 63) - 1, note: None }));
+    assert_eq!(refused, Ok(Reply::Refused { mark: (1 << 63) - 1, note }));
     // What cannot be a record is no record.
-    for data in [
-        "",
-        "mark=5",
-        "mark=9223372036854775808 start=0 previous=0 token=-",
-        "mark=+5 start=0 previous=0 token=-",
-    ] {
+    for data in ["", "hello", "mark=9223372036854775808 start=0 previous=0 token=-", "floe 1\nrealm 0f\n"] {
         server.cli(&["set", &record, data]);
         let outcome = ledger.reserve(&Reserve { key: key.clone(), ..ask(1) });
         let Err(LedgerError::Unfit(text)) = outcome else { panic!("{data}: {outcome:?}") };
-        says(&text, &[&record, "no floe has written", "marks raise"]);
+        says(&text, &["mark/test/s/10/7", "no floe has written", "marks raise"]);
     }
 }
 

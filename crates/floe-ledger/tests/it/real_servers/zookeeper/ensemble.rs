@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use floe::Name;
-use floe::ledger::{Ledger, LedgerError, Reply, Reserve};
+use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
 use floe_ledger::OpenError;
 use floe_testbed::Zookeeper;
 
@@ -75,6 +75,38 @@ fn what_one_server_was_told_every_other_one_says_and_nothing_is_lost_with_the_le
     let end = disjoint(ranges);
     let mark = at_last(&failures, || ledgers[0].list(orders().as_str(), "", 1))[0].mark;
     assert_eq!(mark, end);
+}
+
+/// It does not hear what the others agree on, and does not know that yet.
+#[test]
+fn a_server_that_lags_behind_shows_nothing_old() {
+    let (servers, proxies) = Zookeeper::ensemble_behind_proxies();
+    let [writer, _, reader] = servers.each_ref().map(|server| open(&server.url()));
+    while servers[2].is_leader() {
+        servers[2].stop();
+        servers[2].run();
+    }
+    let (failures, mut cut_off) = (AtomicUsize::new(0), 0);
+    while cut_off < 5 {
+        range(&*reader, &ask(1), &failures);
+        let before = failures.load(Ordering::Relaxed);
+        proxies.iter().for_each(|proxy| proxy.cut(true));
+        let (start, end) = range(&*writer, &ask(1), &failures);
+        // By the old record, too, so that nothing is written.
+        let refused = Reserve { max_mark: start - 1, ..ask(1) };
+        let refusal = thread::scope(|scope| {
+            let asked = scope.spawn(|| at_last(&failures, || reader.reserve(&refused)));
+            // Meanwhile the question comes to the server.
+            for _ in 0..5 {
+                range(&*writer, &Reserve { key: Key::slot(10, 1), ..ask(1) }, &failures);
+            }
+            proxies.iter().for_each(|proxy| proxy.cut(false));
+            asked.join().unwrap()
+        });
+        assert_eq!(refusal, Reply::Refused { mark: end, note: None });
+        // If this took so long that its leader gave it up, it has just heard everything.
+        cut_off += usize::from(failures.load(Ordering::Relaxed) == before);
+    }
 }
 
 #[test]

@@ -1,0 +1,340 @@
+//! Records in the tree.
+
+use std::collections::BTreeSet;
+
+use floe::ledger::{Key, Token};
+use floe::store::{Entry, Put, Version};
+
+use super::Trouble;
+use super::former::{self, STOP};
+use super::jute::{Request, code};
+use super::layout::{self, DEFINITIONS, MADE, Place};
+use super::link::{Found, Link};
+use super::trouble::Error;
+
+/// How many nodes are read in one go: their data are about as much as a socket takes.
+const AT_ONCE: usize = 128;
+
+/// Where records of one realm are.
+#[derive(Clone)]
+pub(super) struct Realm {
+    /// Its id, and the parent of everything in it.
+    id: String,
+    pub(super) root: String,
+}
+
+/// Where a record is, and what an older floe kept of it elsewhere.
+struct Record {
+    at: Place,
+    definition: Place,
+    made: Place,
+    is_name: bool,
+    /// Whether it is written more than once. A note is not.
+    is_replaced: bool,
+}
+
+impl Realm {
+    pub(super) fn new(path: &str, id: &str) -> Self {
+        Self { id: id.to_owned(), root: format!("{path}/{id}") }
+    }
+
+    fn record(&self, sort: &str, key: &str) -> Record {
+        let of = |directory, text| Place::of(&self.root, directory, text);
+        let (name, is_replaced) = (key.strip_prefix(Key::NAMES), sort != "made");
+        Record {
+            at: of(layout::directory(sort), key),
+            definition: of(DEFINITIONS, name.unwrap_or(key)),
+            made: of(MADE, key),
+            is_name: is_replaced && name.is_some(),
+            is_replaced,
+        }
+    }
+
+    /// The record that nodes hold: as it is, or as version 1 left it.
+    fn entry(&self, record: &Record, at: Found, bound: &Found) -> Option<Entry> {
+        let definition = definition(bound).filter(|_| record.is_name);
+        let (found, version) = at.map_or((None, 0), |(text, version)| (Some(text), version));
+        let text = match found.as_deref() {
+            Some("") if !record.is_replaced => Some(former::note(&self.id)),
+            Some(text) if !former::is_former(text) => None,
+            None if definition.is_none() => None,
+            text => former::record(text, definition, &self.id, None),
+        };
+        // What no floe has written is shown as it is.
+        text.or(found).map(|text| entry((text, version)))
+    }
+}
+
+/// The definition that version 1 has left.
+fn definition(bound: &Found) -> Option<&str> {
+    bound.as_ref().map(|(text, _)| text.as_str()).filter(|text| *text != STOP)
+}
+
+/// The number of the write that left a record. A note has none.
+fn written(text: &str) -> &str {
+    text.lines().find_map(|line| line.strip_prefix("written ")).unwrap_or("-")
+}
+
+/// A version is the number of the write, and the version of the node, so that what somebody writes by hand is noticed.
+fn version(text: &str, version: i32) -> Version {
+    Version::new(&format!("{} {version}", written(text)))
+}
+
+fn entry((text, at): (String, i32)) -> Entry {
+    Entry { version: version(&text, at), text }
+}
+
+impl Link {
+    /// The record of a key. One that version 1 left is rewritten first.
+    pub(super) async fn find(
+        &mut self,
+        realm: &Realm,
+        sort: &str,
+        key: &str,
+    ) -> Result<Option<Entry>, Trouble> {
+        let record = realm.record(sort, key);
+        loop {
+            let paths = [&record.at, &record.definition, &record.made].map(|place| &*place.path);
+            let Ok([at, bound, made]) = <[Found; 3]>::try_from(self.read(&realm.root, &paths).await?) else {
+                return Err(Trouble::Store(Error::Garbled("no reply")));
+            };
+            let definition = definition(&bound);
+            let (part, mark) = match &at {
+                None if definition.is_none() || !record.is_name => return Ok(None),
+                // Somebody has deleted it.
+                None if made.is_some() => return Ok(None),
+                None => (None, None),
+                // ZooKeeper takes the version -1 for any, so a node that somebody brought there cannot be guarded.
+                Some((text, version)) if record.is_replaced && former::is_former(text) && *version != -1 => {
+                    (Some(*version), Some(text.as_str()))
+                }
+                Some(_) => return Ok(realm.entry(&record, at, &bound)),
+            };
+            let number = Token::random()?.hex();
+            let text = former::record(mark, definition, &realm.id, Some(&number));
+            // What no floe has written is refused by whoever reads it.
+            let Some(text) = text else { return Ok(at.map(entry)) };
+            let (path, data) = (&*record.at.path, text.as_bytes());
+            let part = match part {
+                Some(version) => Request::Write { path, data, version },
+                None => self.create(path, data),
+            };
+            // Whoever was first, the next round finds a record of this version, or what version 1 has written meanwhile.
+            self.commit(realm, &record, vec![part], &text, Some(&bound)).await?;
+        }
+    }
+
+    /// Writes a record where it is the `expected` one still, or where there is none.
+    pub(super) async fn replace(
+        &mut self,
+        realm: &Realm,
+        (sort, key): (&str, &str),
+        text: &str,
+        expected: Option<&str>,
+    ) -> Result<Put, Trouble> {
+        let record = realm.record(sort, key);
+        let (path, data) = (&*record.at.path, text.as_bytes());
+        let (old, bound);
+        let (parts, bound) = if let Some(expected) = expected {
+            let Some((number, version)) = expected.split_once(' ') else { return Ok(Put::Conflict) };
+            let Ok(version) = version.parse() else { return Ok(Put::Conflict) };
+            old = format!("{path}/{number}");
+            (vec![Request::Delete { path: &old }, Request::Write { path, data, version }], None)
+        } else {
+            bound = match record.is_name {
+                true => self.read(&realm.root, &[&record.definition.path]).await?.pop().flatten(),
+                false => None,
+            };
+            // Version 1 has bound the name: whoever looks again finds that.
+            if definition(&bound).is_some() {
+                return Ok(Put::Conflict);
+            }
+            (vec![self.create(path, data)], Some(&bound))
+        };
+        Ok(match self.commit(realm, &record, parts, text, bound).await? {
+            (Some(at), _) => Put::Done(version(text, at)),
+            (None, Some(found)) if !former::is_former(&found.0) => Put::Found(Some(entry(found))),
+            (None, _) => Put::Conflict,
+        })
+    }
+
+    /// Writes a record by `parts` of a transaction, and its number with them. Where it is made, or is of version 1, `bound` is
+    /// what version 1 keeps of the name; then it is kept off it.
+    async fn commit(
+        &mut self,
+        realm: &Realm,
+        record: &Record,
+        mut parts: Vec<Request<'_>>,
+        text: &str,
+        bound: Option<&Found>,
+    ) -> Result<(Option<i32>, Found), Trouble> {
+        let number = format!("{}/{}", record.at.path, written(text));
+        if record.is_replaced {
+            parts.push(self.create(&number, b""));
+        }
+        let mut buckets = Vec::new();
+        if let Some(bound) = bound {
+            buckets.push(&*record.at.bucket);
+            if record.is_name {
+                buckets.push(&record.definition.bucket);
+                let (path, data) = (&*record.definition.path, STOP.as_bytes());
+                parts.push(match bound {
+                    None => self.create(path, data),
+                    Some((text, _)) if text == STOP => Request::Exists { path },
+                    Some((_, version)) => Request::Write { path, data, version: *version },
+                });
+            }
+        }
+        self.write(&realm.root, &buckets, parts, &record.at.path).await
+    }
+
+    /// The first `limit` records whose keys begin with `prefix` and come after `after`, in byte order: those of `realm`, where
+    /// `base` is what their keys have in common (`mark/shop/`), or the realms themselves, which are below `path`.
+    pub(super) async fn list(
+        &mut self,
+        (path, realm): (&str, Option<&Realm>),
+        base: &str,
+        (prefix, after, limit): (&str, &str, usize),
+    ) -> Result<Vec<(String, String)>, Trouble> {
+        let (mut all, mut after) = (Vec::new(), after.to_owned());
+        while all.len() < limit {
+            let parents = match realm {
+                Some(realm) => self.buckets(realm, base, prefix).await?,
+                None => vec![(path.to_owned(), base.to_owned())],
+            };
+            let wanted = limit - all.len();
+            let keys = self.keys(&parents, |key| key.starts_with(prefix) && *key > *after, wanted).await?;
+            let is_over = keys.len() < wanted;
+            let keys: Vec<String> = keys.into_iter().collect();
+            for keys in keys.chunks(AT_ONCE) {
+                let rests: Vec<&str> = keys.iter().filter_map(|key| key.strip_prefix(base)).collect();
+                let found = match realm {
+                    Some(realm) => self.look(realm, layout::split(base).0, &rests).await?,
+                    None => self.realms(path, &rests).await?,
+                };
+                let found = keys.iter().zip(found);
+                all.extend(found.filter_map(|(key, entry)| Some((key.clone(), entry?.text))));
+            }
+            match keys.into_iter().last() {
+                Some(last) if !is_over => after = last,
+                _ => break,
+            }
+        }
+        Ok(all)
+    }
+
+    /// The parents of a realm's records, as they are now, each with what the keys of its children begin with.
+    async fn buckets(
+        &mut self,
+        realm: &Realm,
+        base: &str,
+        prefix: &str,
+    ) -> Result<Vec<(String, String)>, Trouble> {
+        let sort = layout::split(base).0;
+        let mut directories = vec![(format!("{}/{}", realm.root, layout::directory(sort)), base.to_owned())];
+        let names = format!("{base}{}", Key::NAMES);
+        // A name that version 1 bound, and that needs no mark, is only there.
+        if sort == "mark" && (names.starts_with(prefix) || prefix.starts_with(&names)) {
+            directories.push((format!("{}/{DEFINITIONS}", realm.root), names));
+        }
+        let requests: Vec<_> = directories.iter().map(|(path, _)| Request::Children { path }).collect();
+        let replies = self.settled(&realm.root, &requests).await?.ok_or_else(|| self.is_gone(&realm.root))?;
+        let mut buckets = Vec::new();
+        for ((path, start), reply) in directories.iter().zip(replies) {
+            let children = reply.children().map_err(Trouble::Store)?.ok_or_else(|| self.is_gone(path))?;
+            buckets.extend(children.iter().map(|bucket| (format!("{path}/{bucket}"), start.clone())));
+        }
+        Ok(buckets)
+    }
+
+    /// The first `limit` keys of the children of `parents`. What cannot be a key is left out.
+    async fn keys(
+        &mut self,
+        parents: &[(String, String)],
+        is_wanted: impl Fn(&str) -> bool,
+        limit: usize,
+    ) -> Result<BTreeSet<String>, Trouble> {
+        let mut keys = BTreeSet::new();
+        for parents in parents.chunks(AT_ONCE) {
+            let requests: Vec<_> = parents.iter().map(|(path, _)| Request::Children { path }).collect();
+            for ((_, start), reply) in parents.iter().zip(self.ask(&requests).await?) {
+                let children = reply.children().map_err(Trouble::Store)?.unwrap_or_default();
+                let found =
+                    children.iter().filter_map(|node| Some(format!("{start}{}", layout::unescaped(node)?)));
+                keys.extend(found.filter(|key| is_wanted(key)));
+                while keys.len() > limit {
+                    keys.pop_last();
+                }
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Records as whichever server shows them.
+    async fn look(
+        &mut self,
+        realm: &Realm,
+        sort: &str,
+        keys: &[&str],
+    ) -> Result<Vec<Option<Entry>>, Trouble> {
+        let records: Vec<_> = keys.iter().map(|key| realm.record(sort, key)).collect();
+        let places = records.iter().flat_map(|record| [&record.at, &record.definition]);
+        let requests: Vec<_> = places.map(|place| Request::Read { path: &place.path }).collect();
+        let replies = self.ask(&requests).await?;
+        let mut found = replies.iter().map(|reply| self.text(reply, &realm.root));
+        let mut next = || found.next().transpose().map(Option::flatten);
+        records.iter().map(|record| Ok(realm.entry(record, next()?, &next()?))).collect()
+    }
+
+    /// Realms as whichever server shows them. What is no realm, and what this user may not read, is none.
+    async fn realms(&mut self, path: &str, names: &[&str]) -> Result<Vec<Option<Entry>>, Trouble> {
+        let paths: Vec<_> = names.iter().map(|name| layout::realm_path(path, name)).collect();
+        let requests: Vec<_> = paths.iter().map(|path| Request::Read { path }).collect();
+        let replies = self.ask(&requests).await?;
+        let found = replies.iter().map(|reply| {
+            let (data, version) = reply.data().ok()??;
+            let (_, record) = layout::parse_realm(std::str::from_utf8(&data).ok()?)?;
+            Some(entry((record.unwrap_or_default(), version)))
+        });
+        Ok(found.collect())
+    }
+
+    /// A record of another realm.
+    pub(super) async fn elsewhere(
+        &mut self,
+        path: &str,
+        name: &str,
+        (sort, key): (&str, &str),
+    ) -> Result<Option<Entry>, Trouble> {
+        let found = self.realms(path, &[name]).await?.pop().flatten();
+        let Some(id) = found.as_ref().and_then(|entry| layout::id_in(&entry.text)) else { return Ok(None) };
+        let realm = Realm::new(&layout::realm_path(path, name), id);
+        Ok(self.look(&realm, sort, &[key]).await?.pop().flatten())
+    }
+
+    /// Makes the nodes above a realm, and the realm with what it needs. `false` where another process was first.
+    pub(super) async fn make(&mut self, path: &str, realm_path: &str, record: &str) -> Result<bool, Trouble> {
+        let parents = path.match_indices('/').skip(1).map(|(end, _)| end).chain([path.len()]);
+        for parent in parents.filter_map(|end| path.get(..end)) {
+            // A node that is there may be one in which others may make none.
+            let replies = self.ask(&[Request::Read { path: parent }]).await?;
+            if replies.first().is_some_and(|reply| reply.code != code::NO_NODE) {
+                continue;
+            }
+            let reply = self.settle_one(self.create(parent, b"")).await?;
+            reply.is_done_or(&[code::NODE_EXISTS]).map_err(Trouble::Store)?;
+        }
+        let text = layout::realm_text(record);
+        let id = layout::id_in(record).ok_or(Trouble::Store(Error::Garbled("a realm without an id")))?;
+        let Realm { root, .. } = Realm::new(realm_path, id);
+        let directories =
+            [layout::MARKS, MADE, DEFINITIONS, layout::CLOCK].map(|name| format!("{root}/{name}"));
+        let mut parts = vec![self.create(realm_path, text.as_bytes()), self.create(&root, b"")];
+        parts.extend(directories.iter().map(|path| self.create(path, b"")));
+        match self.settle_one(Request::All(parts)).await?.outcome().map_err(Trouble::Store)? {
+            Ok(_) => Ok(true),
+            Err((0, code::NODE_EXISTS)) => Ok(false),
+            Err((_, code)) => Err(Trouble::Store(Error::Code(code))),
+        }
+    }
+}
