@@ -413,6 +413,7 @@ impl Sqlite {
         }
         ended?;
         if let Some(turn) = written {
+            self.below.note(turn);
             self.witness.note(turn.next())?;
         }
         Ok(())

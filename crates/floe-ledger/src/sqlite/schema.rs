@@ -150,7 +150,11 @@ pub(super) fn link_into_place(draft: &Path, path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
         Err(error) => return Err(error),
     };
-    fs::remove_file(draft)?;
+    match fs::remove_file(draft) {
+        // Who found a second name beside the file has removed it (`Place::refuse_second_name`).
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        removed => removed?,
+    }
     flush_dir(path.parent().unwrap_or(Path::new("/")))?;
     Ok(linked)
 }

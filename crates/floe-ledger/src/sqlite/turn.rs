@@ -117,6 +117,11 @@ impl Below {
         Ok(Some(Turn { turn, below }))
     }
 
+    /// Remembers the turn of a transaction that was committed.
+    pub(super) fn note(&self, turn: Turn) {
+        self.turn.fetch_max(turn.next(), Ordering::Relaxed);
+    }
+
     /// The turn that the file itself holds; 0 where it holds none.
     fn read(&self) -> u64 {
         let file = &self.file.0.file;
