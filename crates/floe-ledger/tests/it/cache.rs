@@ -36,7 +36,7 @@ struct Behind {
     /// Openings are answered once so many have been counted.
     openings_meet: Arc<Mutex<Option<Arc<Barrier>>>>,
     /// What every reservation of a range is answered with, where that is not what becomes of it.
-    answers: Arc<Mutex<Option<Reply>>>,
+    answers: Arc<Mutex<Option<Result<Reply, LedgerError>>>>,
     /// How many questions were put to it.
     asked: Arc<AtomicU64>,
     /// How often it was asked to count.
@@ -98,7 +98,7 @@ impl Ledger for Behind {
         if request.key.as_str().starts_with(Key::CACHES) {
             return self.opening(reply);
         }
-        self.answers.lock().unwrap().clone().map_or(reply, Ok)
+        self.answers.lock().unwrap().clone().unwrap_or(reply)
     }
     fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         self.counts.fetch_add(1, Ordering::SeqCst);
