@@ -1,13 +1,13 @@
 //! What can only be seen, or brought about, from inside a transaction.
 
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Barrier;
 
 use floe::ledger::{Key, Ledger as _, LedgerError};
 use tempfile::TempDir;
 
 use super::file::Place;
-use super::schema::{self, LEDGER, draft_path};
+use super::schema::{self, draft_path};
 use super::witness::Witness;
 use super::{Begin, Done, Sqlite};
 
@@ -65,32 +65,37 @@ fn a_transaction_that_was_left_open_is_rolled_back_by_the_next_call() {
     assert_eq!(ledger.transact(Begin::Write, |connection| Ok(Done::written(write(connection)?))), Ok(1));
 }
 
-/// Who finds a second name beside the file removes it, also the draft of whoever is making it just then.
 #[test]
-fn who_makes_a_ledger_while_others_look_at_it_is_not_refused_and_neither_are_they() {
-    for _ in 0..40 {
-        let dir = TempDir::new().unwrap();
+fn who_comes_while_a_ledger_gets_its_name_is_not_refused_nor_is_who_makes_it() {
+    for _ in 0..300 {
+        let (dir, begin) = (TempDir::new().unwrap(), Barrier::new(2));
         let path = dir.path().join("ids.db");
-        let another = draft_path(&path, "of another");
-        fs::write(&another, "").unwrap();
-        let is_made = AtomicBool::new(false);
-        let look = || {
-            while !is_made.load(Ordering::SeqCst) {
-                let place = Place::new(&path).unwrap();
-                if path.exists() {
-                    place.refuse_second_name().unwrap();
-                }
-            }
-        };
+        let draft = draft_path(&path, "0");
+        fs::write(&draft, "a ledger").unwrap();
         std::thread::scope(|scope| {
-            let lookers = [(); 2].map(|()| scope.spawn(look));
-            let made = schema::create(&Place::new(&path).unwrap(), LEDGER);
-            is_made.store(true, Ordering::SeqCst);
-            lookers.into_iter().for_each(|looker| looker.join().unwrap());
-            assert_eq!(made, Ok(()));
+            let comes = scope.spawn(|| {
+                begin.wait();
+                while Place::new(&path).map(|_| !path.exists()).unwrap() {}
+            });
+            begin.wait();
+            assert!(schema::link_into_place(&draft, &path).unwrap());
+            comes.join().unwrap();
         });
-        assert!(another.exists(), "it is no second name of this one");
+        // As where the other one was the first to remove it, as a second name of the file.
+        schema::remove_draft(&draft).unwrap();
     }
+}
+
+#[test]
+fn the_draft_of_another_ledger_is_no_second_name_of_this_one() {
+    let (dir, ledger) = ledger();
+    let path = dir.path().join("ids.db");
+    drop(ledger);
+    let (own, another) = (draft_path(&path, "own"), draft_path(&path, "another"));
+    fs::hard_link(&path, &own).unwrap();
+    fs::write(&another, "half of it").unwrap();
+    Sqlite::open(&path).unwrap();
+    assert!(!own.exists() && another.exists());
 }
 
 /// Otherwise each later start would be refused, as if writes had been lost.
