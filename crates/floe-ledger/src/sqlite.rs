@@ -426,6 +426,7 @@ impl Sqlite {
         }
         ended?;
         if let Some(turn) = written {
+            self.below.note(turn);
             self.witness.note(turn.next())?;
         }
         Ok(())

@@ -1452,17 +1452,26 @@ fn begin_position(name: &Name, definition: &Definition, first: u64) -> Result<u6
 /// The handle of a name that is served already.
 ///
 /// # Errors
-/// `Mismatch` or `AnotherKey` if it is served by another definition, or with other keys.
+/// `Mismatch` or `AnotherKey` if it is served by another definition, or with other keys; `Invalid` if it seals with another
+/// one of the same keys.
 fn served(
     names: &HashMap<Name, Handle>,
     name: &Name,
     definition: &Definition,
 ) -> Result<Option<Handle>, DefineError> {
     let Some(handle) = names.get(name) else { return Ok(None) };
-    if handle.definition() != definition {
-        return Err(mismatch(name, &handle.definition().to_string(), definition));
+    let served = handle.definition();
+    let text = served.to_string();
+    if text != definition.to_string() {
+        return Err(mismatch(name, &text, definition));
     }
-    same_keys(name, handle.definition(), definition)?;
+    same_keys(name, served, definition)?;
+    // The text leaves out which of its keys a form seals with, so that keys can be replaced.
+    if served != definition {
+        return Err(DefineError::Invalid(format!(
+            "the name {name} is served already, and seals with another key: unload it before it is defined with this one"
+        )));
+    }
     Ok(Some(handle.clone()))
 }
 

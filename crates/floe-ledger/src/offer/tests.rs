@@ -107,6 +107,64 @@ fn a_question_that_comes_to_more_servers_opens_the_realm_anew() {
     assert_eq!(offer.realms().len(), 1);
 }
 
+/// Of two stores at one address, or of one that was emptied, a process may know the other one.
+#[test]
+fn a_call_is_carried_out_in_the_realm_that_the_caller_knows_or_nowhere() {
+    let (store, opened) = (Memory::default(), Arc::new(AtomicUsize::new(0)));
+    let (id, known, count) = (store.realm_id().unwrap(), store.clone(), Arc::clone(&opened));
+    let offer = Offer::new(move |opening| {
+        count.fetch_add(1, Ordering::Relaxed);
+        opening.check_id(&known.realm_id()?, "memory:")?;
+        Ok(Box::new(known.clone()))
+    });
+    let enter = |missing, pinned: Option<&str>| Call::Enter {
+        missing,
+        realm_id: pinned.map(str::to_owned),
+        sole: false,
+    };
+    let is_unfit = |said: Said| matches!(said.answer, Answer::Unfit(_)) && said.realm_id.is_none();
+    // Who only looks may have opened what cannot be written to.
+    say(&offer, "shop", None, enter(Missing::Look, None));
+    assert!(offer.realms().is_empty());
+    say(&offer, "shop", None, enter(Missing::Make, Some(&id)));
+    assert!(is_unfit(say(&offer, "shop", None, enter(Missing::Make, Some("another")))));
+    let bind = || Call::Bind {
+        name: Text(Name::new("orders").unwrap()),
+        definition: "counter".to_owned(),
+        marked: true,
+    };
+    assert!(is_unfit(say(&offer, "shop", Some("another"), bind())));
+    assert_eq!(store.names("", 1), Ok(Vec::new()));
+    assert_eq!(opened.load(Ordering::Relaxed), 3, "the other one was looked for");
+    assert!(matches!(say(&offer, "shop", Some(&id), bind()).answer, Answer::Bound(_)));
+}
+
+/// Somebody can put the server's settings, or its ledger, right while its callers wait.
+#[cfg(feature = "sqlite")]
+#[test]
+fn what_can_be_put_right_on_the_server_is_looked_at_anew() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let path = dir.path().join("ledger");
+    let url = format!("sqlite:{}", path.join("ids.db").display());
+    let offer = Offer::new(move |opening| match path.exists() {
+        true => opening.open(&url),
+        false => Err(OpenError::Asked("no such directory".to_owned())),
+    });
+    let path = dir.path().join("ledger");
+    assert!(matches!(say(&offer, "shop", None, enter(false)).answer, Answer::Unavailable(_)));
+    for round in 0..2 {
+        std::fs::create_dir(&path).unwrap();
+        let said = say(&offer, "shop", None, enter(false));
+        assert!(matches!(said.answer, Answer::Entered), "{said:?}");
+        let names = || Call::Names { after: String::new(), limit: 1 };
+        let listed = say(&offer, "shop", said.realm_id.as_deref(), names()).answer;
+        assert!(matches!(listed, Answer::Names(_)), "{listed:?}");
+        std::fs::rename(&path, dir.path().join(format!("moved-{round}"))).unwrap();
+        let said = say(&offer, "shop", said.realm_id.as_deref(), names());
+        assert!(matches!(said.answer, Answer::Unfit(_)), "{said:?}");
+    }
+}
+
 #[test]
 fn a_text_is_bounded_and_cut_between_characters() {
     assert_eq!(short("ü".repeat(LONGEST_TEXT).as_str()).chars().count(), LONGEST_TEXT);

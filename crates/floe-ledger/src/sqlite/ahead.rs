@@ -236,3 +236,36 @@ fn at(place: u64, token: Token) -> Token {
     bytes.iter_mut().zip(front).for_each(|(byte, known)| *byte = known);
     Token::from_bytes(bytes).unwrap_or(token)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After a loss of power a disk may have what was there before.
+    #[test]
+    fn what_is_on_a_disk_is_no_memory() {
+        let program = std::env::current_exe().unwrap();
+        let dir = tempfile::TempDir::new_in(program.parent().unwrap()).unwrap();
+        let is_memory = i128::from(statfs(dir.path()).unwrap().f_type) & 0xffff_ffff == TMPFS;
+        assert_eq!(open(&dir.path().join("floe")).is_some(), is_memory);
+    }
+
+    /// What is not written down as taken would be taken again.
+    #[test]
+    fn nothing_is_taken_noted_or_skipped_where_that_cannot_be_written() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().to_owned();
+        let ahead =
+            |file| Ahead { path: path.clone(), file: OnceLock::from(Some(file)), keys: Mutex::default() };
+        let (whole, readable) = (ahead(file.reopen().unwrap()), ahead(File::open(&path).unwrap()));
+        let mut record = Mark { mark: 9, ..Mark::default() };
+        record.token = whole.note("n/visits", &record, 5..9).unwrap();
+        let key = floe::ledger::Key::name(&floe::Name::new("visits").unwrap());
+        let (token, create, note) = (Token::random().unwrap(), false, None);
+        let request = Reserve { key, floor: 1, count: 1, max_mark: 100, token, create, note };
+        assert_eq!(readable.take(&record, &request), Err(None));
+        assert_eq!(readable.note("n/visits", &record, 9..12), Ok(None));
+        assert!(!readable.skip(&record, 7));
+        assert_eq!(whole.take(&record, &request), Ok(Reply::Got { start: 5, end: 6, previous_mark: 5 }));
+    }
+}

@@ -51,7 +51,8 @@ impl Place {
         let real = match fs::canonicalize(&path) {
             Ok(real) => real,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                if fs::symlink_metadata(&path).is_ok() {
+                // Another process may have made the file since.
+                if fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
                     return Err(unfit(format!(
                         "{shown} is a symbolic link that leads nowhere: a ledger that was there is gone, or not \
                          mounted; repair the link or remove it"

@@ -150,9 +150,17 @@ pub(super) fn link_into_place(draft: &Path, path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
         Err(error) => return Err(error),
     };
-    fs::remove_file(draft)?;
+    remove_draft(draft)?;
     flush_dir(path.parent().unwrap_or(Path::new("/")))?;
     Ok(linked)
+}
+
+/// Whoever finds the draft as a second name of the file removes it too (`Place::refuse_second_name`).
+pub(super) fn remove_draft(draft: &Path) -> io::Result<()> {
+    match fs::remove_file(draft) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 fn write(draft: &Path, id: &str, purpose: Purpose) -> rusqlite::Result<()> {

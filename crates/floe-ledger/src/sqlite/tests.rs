@@ -1,10 +1,14 @@
 //! Tests that need the inside of a transaction.
 
 use std::fs;
+use std::sync::Barrier;
 
-use floe::ledger::{Key, LedgerError};
+use floe::ledger::{Key, Ledger as _, LedgerError};
 use tempfile::TempDir;
 
+use super::file::Place;
+use super::schema::{self, draft_path};
+use super::witness::Witness;
 use super::{Begin, Done, Sqlite};
 
 fn ledger() -> (TempDir, Sqlite) {
@@ -72,6 +76,144 @@ fn a_transaction_that_was_left_open_is_rolled_back_by_the_next_call() {
         write(&connection).unwrap();
     }
     assert_eq!(ledger.transact(Begin::Write, |connection| Ok(Done::written(write(connection)?))), Ok(1));
+}
+
+#[test]
+fn who_comes_while_a_ledger_gets_its_name_is_not_refused_nor_is_who_makes_it() {
+    for _ in 0..300 {
+        let (dir, begin) = (TempDir::new().unwrap(), Barrier::new(2));
+        let path = dir.path().join("ids.db");
+        let draft = draft_path(&path, "0");
+        fs::write(&draft, "a ledger").unwrap();
+        std::thread::scope(|scope| {
+            let comes = scope.spawn(|| {
+                begin.wait();
+                while Place::new(&path).map(|_| !path.exists()).unwrap() {}
+            });
+            begin.wait();
+            assert!(schema::link_into_place(&draft, &path).unwrap());
+            comes.join().unwrap();
+        });
+        // As where the other one was the first to remove it, as a second name of the file.
+        schema::remove_draft(&draft).unwrap();
+    }
+}
+
+#[test]
+fn the_draft_of_another_ledger_is_no_second_name_of_this_one() {
+    let (dir, ledger) = ledger();
+    let path = dir.path().join("ids.db");
+    drop(ledger);
+    let (own, another) = (draft_path(&path, "own"), draft_path(&path, "another"));
+    fs::hard_link(&path, &own).unwrap();
+    fs::write(&another, "half of it").unwrap();
+    Sqlite::open(&path).unwrap();
+    assert!(!own.exists() && another.exists());
+}
+
+/// Otherwise each later start would be refused, as if writes had been lost.
+#[test]
+fn the_witness_says_nothing_of_what_was_not_committed() {
+    let (dir, ledger) = ledger();
+    let tables = "PRAGMA foreign_keys = ON; CREATE TEMP TABLE one (id INTEGER PRIMARY KEY);
+                  CREATE TEMP TABLE other (id REFERENCES one DEFERRABLE INITIALLY DEFERRED)";
+    ledger.connection.lock().unwrap().execute_batch(tables).unwrap();
+    let outcome = ledger.transact(Begin::Write, |connection| {
+        // It is looked for at the commit.
+        connection.execute("INSERT INTO other VALUES (7)", [])?;
+        Ok(Done::written(()))
+    });
+    assert!(outcome.is_err());
+    drop(ledger);
+    assert!(Sqlite::open(dir.path().join("ids.db")).is_ok());
+}
+
+/// What the turn says, with another number in it.
+fn set_turn(ledger: &Sqlite, set: impl FnOnce(u64) -> u64) {
+    let connection = ledger.connection.lock().unwrap();
+    let mut stamp: Vec<u8> = connection.query_row("SELECT stamp FROM turn", [], |row| row.get(0)).unwrap();
+    let turn = &mut stamp[16..24];
+    let next = set(u64::from_be_bytes((&*turn).try_into().unwrap()));
+    turn.copy_from_slice(&next.to_be_bytes());
+    connection.execute("UPDATE turn SET stamp = ?1", [stamp]).unwrap();
+}
+
+fn bind(ledger: &Sqlite, name: usize) -> Result<String, LedgerError> {
+    ledger.bind(&floe::Name::new(&format!("name-{name}")).unwrap(), "a counter", true)
+}
+
+#[test]
+fn a_file_that_holds_less_than_this_process_has_seen_in_it_is_used_no_more() {
+    let put_back: [fn(&Sqlite); 2] = [
+        |ledger| set_turn(ledger, |turn| turn - 1),
+        |ledger| drop(ledger.connection.lock().unwrap().execute("UPDATE turn SET stamp = x'00'", [])),
+    ];
+    for (put_back, is_own) in put_back.into_iter().flat_map(|put_back| [(put_back, true), (put_back, false)])
+    {
+        let (dir, ledger) = ledger();
+        let other = Sqlite::open(dir.path().join("ids.db")).unwrap();
+        match is_own {
+            true => drop(bind(&ledger, 0).unwrap()),
+            // What another process has written is known from the next look on.
+            false => drop(bind(&other, 0).and_then(|_| ledger.list("", "", 1)).unwrap()),
+        }
+        put_back(&ledger);
+        let refused = bind(&ledger, 1);
+        assert!(
+            matches!(&refused, Err(LedgerError::Unfit(text)) if text.contains("put back")),
+            "{refused:?}"
+        );
+    }
+}
+
+/// One write that is not remembered could be lost and not be missed.
+#[test]
+fn each_write_is_remembered_beside_the_file_or_is_not_told_as_done() {
+    let (dir, ledger) = ledger();
+    let place = Place::new(&dir.path().join("ids.db")).unwrap();
+    let remembered = || Witness::find(&place).unwrap().unwrap().turn();
+    let before = remembered();
+    for name in 1..140 {
+        bind(&ledger, name).unwrap();
+        assert_eq!(remembered(), before + name as u64);
+    }
+    // A turn that has no room there.
+    set_turn(&ledger, |_| 999_999_999_999_999);
+    let refused = bind(&ledger, 140);
+    assert!(
+        matches!(&refused, Err(LedgerError::Unavailable(text)) if text.contains("too often")),
+        "{refused:?}"
+    );
+}
+
+/// Who comes late writes to that which is there, and not to one that nobody will read.
+#[test]
+fn of_two_who_begin_to_remember_one_is_first() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("ids.db");
+    fs::write(&path, [0; 1_024]).unwrap();
+    let place = Place::new(&path).unwrap();
+    assert_eq!([3, 5].map(|turn| Witness::make(&place, turn).unwrap().turn()), [3, 3]);
+}
+
+/// To close any descriptor of the file takes the locks of all ledgers of this process away.
+#[test]
+fn the_ledgers_of_a_process_look_at_the_file_through_one_descriptor() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("ids.db");
+    let open = || Sqlite::open(&path).unwrap();
+    let descriptors = || {
+        let all = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        all.filter(|entry| fs::read_link(entry.path()).is_ok_and(|to| to == path.canonicalize().unwrap()))
+            .count()
+    };
+    let (first, second) = (open(), open());
+    assert_eq!(descriptors(), 3, "each has SQLite's own beside");
+    drop(first);
+    let third = open();
+    assert_eq!(descriptors(), 3);
+    drop((second, third));
+    assert_eq!(descriptors(), 0);
 }
 
 #[test]
@@ -274,6 +416,18 @@ mod counts {
         assert_eq!(count(&bound(&dir.path()), 1).0, 4);
     }
 
+    /// A process may be killed, or its disk be full, before the commit.
+    #[test]
+    fn what_was_noted_of_a_reservation_that_was_not_committed_is_not_handed_out() {
+        let dir = Swept::new();
+        let ledger = bound(&dir.path());
+        (1..=3).for_each(|number| assert_eq!(count(&ledger, 1).0, number));
+        let find = |connection: &_| Ok(Done::read(ledger.find(connection, visits().as_str())?));
+        let record = ledger.transact(Begin::Read, find).unwrap().unwrap();
+        assert!(ledger.ahead.note(visits().as_str(), &record, 50..100).unwrap().is_some());
+        assert_eq!(count(&ledger, 1), (35, 36), "on at the mark, up to which all was reserved");
+    }
+
     #[test]
     fn a_start_of_the_machine_skips_what_was_reserved_ahead_and_repeats_nothing() {
         let dir = Swept::new();
@@ -381,14 +535,36 @@ mod counts {
         assert_eq!((rest(noted), rest(longer).map(|(_, rest)| rest)), (None, Some(9..12)));
     }
 
+    /// Another user could have numbers handed out again, and a link may lead to a disk, which can lose what was written last.
     #[test]
-    fn a_file_that_others_may_write_is_not_used() {
+    fn a_file_that_others_may_write_or_that_a_link_leads_to_is_not_used() {
+        use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+
         let dir = Swept::new();
         let ledger = bound(&dir.path());
-        fs::write(ledger.ahead.path(), "").unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-        fs::set_permissions(ledger.ahead.path(), mode).unwrap();
-        (1..=5).for_each(|number| assert_eq!((count(&ledger, 1).0, mark(&ledger)), (number, number + 1)));
-        fs::remove_file(ledger.ahead.path()).unwrap();
+        let make = |path: &Path, mode: u32| {
+            fs::write(path, "").unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let counts = |is_used: bool| {
+            let mut ledger = bound(&dir.path());
+            ledger.ahead = ledger.ahead.beside(1);
+            let (begin, _) = count(&ledger, 1);
+            count(&ledger, 1);
+            assert_eq!(mark(&ledger) > begin + 2, is_used);
+        };
+        let path = ledger.ahead.beside(1).path().to_owned();
+        make(&path, 0o600);
+        counts(true);
+        make(&path, 0o666);
+        counts(false);
+        make(&path, 0o600);
+        // Only root can give a file away, and nobody else can open another user's that is private.
+        counts(chown(&path, Some(1), None).is_err());
+        let _ = fs::remove_file(&path);
+        let elsewhere = dir.0.path().join("elsewhere");
+        make(&elsewhere, 0o600);
+        symlink(&elsewhere, &path).unwrap();
+        counts(false);
     }
 }

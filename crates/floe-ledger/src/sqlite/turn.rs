@@ -117,6 +117,11 @@ impl Below {
         Ok(Some(Turn { turn, below }))
     }
 
+    /// Remembers the turn of a transaction that was committed.
+    pub(super) fn note(&self, turn: Turn) {
+        self.turn.fetch_max(turn.next(), Ordering::Relaxed);
+    }
+
     /// The turn in the file itself; 0 if it holds none.
     fn read(&self) -> u64 {
         let file = &self.file.0.file;

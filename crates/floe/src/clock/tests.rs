@@ -465,6 +465,7 @@ fn it_starts_at_a_mark_that_is_within_max_hold() {
     assert!(desk.steady.start_at(mark));
     desk.idle(0);
     assert_eq!((desk.time(), desk.state()), (START + HOUR, ClockState::Holding(3_600_000)));
+    assert!(!desk.steady.start_at(mark.plus(1)), "by the wall clock, whatever mark it has started at before");
     let mut desk = RequestQueue::new();
     assert!(!desk.steady.start_at(mark.plus(1)));
     desk.idle(0);

@@ -13,7 +13,8 @@
 //! `no_draw_sees_half_a_publication`, `nothing_past_the_closing_is_drawn_even_after_opening_again` and
 //! `a_range_is_drawn_from_in_its_own_era_only`. The floor after a close is held by
 //! `nothing_past_the_closing_is_drawn_even_after_opening_again`, and by a test of one thread (`tests`). A chunk remembers the
-//! version of its draw, and not one that is read after it: `a_chunk_is_as_old_as_its_draw` holds that.
+//! version of its draw, and not one that is read after it: `a_chunk_is_as_old_as_its_draw` holds that, and
+//! `what_a_segments_minter_has_drawn_is_as_old_as_its_draw`.
 //!
 //! Of the lease no model catches: `below` loaded or stored relaxed, also by a close (a swap fails wherever `next` has moved on, and
 //! what a close has stored is seen with the `next` of the opening after it), and the worker id stored after `below` (the clock's
@@ -593,6 +594,39 @@ fn invalidate_reaches_a_segments_minters() {
         numbers.line.cursor.close();
         numbers.line.cursor.publish(&Owned { era: 1, ..owned(20..28, 0) }, 20);
         assert!(mint(&mut chunk, &numbers, 1).is_some_and(|id| id.get() >= 20));
+    });
+}
+
+/// A segment's minter draws while the segment is closed: what it has drawn is as old as the draw, as with a window.
+///
+/// Caught: `take` that keeps the version that it reads after the draw.
+#[test]
+fn what_a_segments_minter_has_drawn_is_as_old_as_its_draw() {
+    model(3, || {
+        let numbers = Arc::new(SegmentSupply::new(1, 0, SharedCursor::new(0, std::sync::Arc::default())));
+        numbers.low.store(64, Ordering::Relaxed);
+        numbers.line.cursor.publish(&owned(0..8, 0), 0);
+        let closed = Arc::new(AtomicBool::new(false));
+        let minter = {
+            let (numbers, closed) = (Arc::clone(&numbers), Arc::clone(&closed));
+            thread::spawn(move || {
+                let mut chunk = NumberChunk::new(&numbers);
+                let mut mint = || {
+                    let stamp = at(0, 10);
+                    chunk.take_again(&numbers, stamp).or_else(|| chunk.take(&numbers, 0, Some(stamp)))
+                };
+                let first = mint();
+                let was_closed = closed.load(Ordering::Acquire);
+                let second = mint();
+                assert!(!was_closed || second.is_none(), "closed, and minted {second:?} after {first:?}");
+                [first, second]
+            })
+        };
+        let given_back = numbers.line.cursor.close().expect("it was open");
+        closed.store(true, Ordering::Release);
+        for id in minter.join().unwrap().into_iter().flatten() {
+            assert!(id.get() < given_back, "{id} was given back");
+        }
     });
 }
 

@@ -156,7 +156,7 @@ fn after(what: &str, stored: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Memory;
+    use crate::ledger::{Key, Memory, Record, Reply, Reserve, Token};
 
     /// What a name is bound to may be any text, also one that looks like a note.
     #[test]
@@ -191,6 +191,34 @@ mod tests {
         assert!(ledger.names("", 100).unwrap().iter().filter(|(text, _)| !Name::is_note(text)).count() == 5);
         assert!(retire(&ledger, &name(&"x".repeat(128)), UnixMillis::EPOCH).is_err());
         retire(&ledger, &name(&"x".repeat(127)), UnixMillis::EPOCH).unwrap();
+    }
+
+    /// It does not answer about notes.
+    struct Silent(Memory);
+
+    #[rustfmt::skip]
+    impl Ledger for Silent {
+        fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> { self.0.reserve(request) }
+        fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> { self.0.give_back(key, token, from) }
+        fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> { self.0.bind(name, definition, marked) }
+        fn definition(&self, _: &Name) -> Result<Option<String>, LedgerError> { Err(LedgerError::Unavailable("lost".to_owned())) }
+        fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> { self.0.names(after, limit) }
+        fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> { self.0.raise(key, at_least) }
+        fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> { self.0.list(prefix, after, limit) }
+        fn realm_id(&self) -> Result<String, LedgerError> { self.0.realm_id() }
+        fn describe(&self) -> String { self.0.describe() }
+    }
+
+    #[test]
+    fn a_name_may_be_retired_where_the_ledger_does_not_say() {
+        let (ledger, name) = (Silent(Memory::default()), Name::new("orders").unwrap());
+        retire(&ledger, &name, UnixMillis::EPOCH).unwrap();
+        let lost = LedgerError::Unavailable("lost".to_owned());
+        assert_eq!(
+            (retired(&ledger, &name), ends_on(&ledger, &name)),
+            (Err(lost.clone()), Err(lost.clone()))
+        );
+        assert_eq!(crate::Floe::open(ledger).unwrap().counter("orders").err(), Some(lost.into()));
     }
 
     #[test]

@@ -156,4 +156,14 @@ mod tests {
         assert_eq!(reply, Reply::Got { start: 10, end: 11, previous_mark: 10 });
         assert_eq!(new.map(|new| (new.start, new.mark)), Some((100, 100)));
     }
+
+    #[test]
+    fn what_is_handed_out_lies_below_the_mark_also_where_the_floor_lies_above_the_bound() {
+        let (key, create, note) = (Key::slot(1, 0), false, None);
+        let (floor, count, max_mark, token) = (200, 10, 100, Token::random().unwrap());
+        let request = Reserve { key, floor, count, max_mark, token, create, note };
+        let (reply, new) = Mark { mark: 50, ..Mark::default() }.reserve_ahead(40, &request).unwrap();
+        assert_eq!(reply, Reply::Got { start: 200, end: 210, previous_mark: 40 });
+        assert_eq!(new.map(|new| (new.start, new.mark)), Some((200, 210)));
+    }
 }

@@ -474,6 +474,9 @@ fn a_call_that_failed_does_not_make_a_process_forget_that_a_record_was_made() {
     store.is_down.store(false, Ordering::SeqCst);
     store.remove("mark/shop/s/10/7");
     store.remove("made/shop/s/10/7");
+    assert_eq!(ledger.reserve(&ask(&key, 10)), Err(LedgerError::Missing(key.clone())));
+    // Nor does it go on in one that another process has made since.
+    assert_eq!(got(&store.ledger("shop"), &ask(&key, 10)), (0, 10));
     assert_eq!(ledger.reserve(&ask(&key, 10)), Err(LedgerError::Missing(key)));
 }
 

@@ -117,3 +117,15 @@ fn a_minter_that_rests_goes_on_with_the_time() {
         "what was drawn long ago is not minted: {before}, {after}"
     );
 }
+
+/// It holds one number more, and calls before the node has looked at the clock, which it does at once.
+#[test]
+fn a_segments_minter_drops_what_it_holds_where_its_process_may_be_a_copy() {
+    for _ in 0..20 {
+        let floe = patient();
+        let mut minter = floe.segment("tickets").unwrap().minter();
+        assert_eq!([(); 2].map(|()| minter.mint().unwrap().get()), [1, 2]);
+        floe.invalidate();
+        assert_eq!(minter.mint().unwrap().get(), 2_001, "of a range that no copy has");
+    }
+}

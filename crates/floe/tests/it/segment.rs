@@ -194,6 +194,16 @@ fn steps_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn where_a_name_begins_is_told_apart_from_where_it_began() {
+    let floe = Floe::open(Memory::default()).unwrap();
+    let handle = floe.define(&name("tickets"), &Definition::SEGMENT, &NameOptions::default()).unwrap();
+    for _ in 0..2 {
+        assert_eq!(floe.begin_at(&handle, 1_001), Ok(None), "it begins there");
+    }
+    assert_eq!(floe.begin_at(&handle, 1_002), Ok(Some(1_001)));
+}
+
+#[test]
 fn a_process_that_ends_at_any_call_leaves_no_name_below_its_first_number() {
     for definition in [Definition::SEGMENT, Definition::Counter] {
         for calls in 0.. {

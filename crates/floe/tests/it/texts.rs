@@ -317,20 +317,28 @@ fn keys_that_texts_name_are_replaced_under_a_name() {
         };
         let floe = Floe::open(std::sync::Arc::clone(&ledger)).unwrap();
         let after = define(&floe, &called, &second).unwrap().mint().unwrap();
-        // Another key under an id that was used is refused, by whoever comes with it.
-        let other = one_key(1, 9).with(KeyId::new(2), key(8)).unwrap();
-        let other = sealed(&format!("sealed key=2 {place} base62"), &other);
-        let fresh = Floe::open(std::sync::Arc::clone(&ledger)).unwrap();
-        let error = define(&fresh, &called, &other).unwrap_err();
-        assert!(matches!(error, DefineError::AnotherKey { .. }), "{error:?}");
-        assert!(
-            error.to_string().contains(&format!("the key with the id 1 of the name {called} is not")),
-            "{error}"
-        );
-        assert_eq!(other.check_keys(&name(&called), fresh.ledger()), Err(error));
-        assert_eq!(second.check_keys(&name(&called), fresh.ledger()), Ok(()));
-        // So it is by a floe that serves the name already.
-        assert!(matches!(define(&floe, &called, &other), Err(DefineError::AnotherKey { .. })));
+        // Another key under an id that was used is refused, by whoever comes with it, also where it is not the one that seals.
+        for (id, bytes) in [(1, [9, 8]), (2, [7, 9])] {
+            let other = one_key(1, bytes[0]).with(KeyId::new(2), key(bytes[1])).unwrap();
+            let other = sealed(&format!("sealed key={} {place} base62", 3 - id), &other);
+            let fresh = Floe::open(std::sync::Arc::clone(&ledger)).unwrap();
+            let error = define(&fresh, &called, &other).unwrap_err();
+            assert!(matches!(error, DefineError::AnotherKey { .. }), "{error:?}");
+            assert!(
+                error.to_string().contains(&format!("the key with the id {id} of the name {called} is not")),
+                "{error}"
+            );
+            assert_eq!(other.check_keys(&name(&called), fresh.ledger()), Err(error));
+            // So it is by a floe that serves the name already.
+            let served = define(&floe, &called, &other).map(drop);
+            assert!(matches!(served, Err(DefineError::AnotherKey { .. })), "{id}: {served:?}");
+        }
+        assert_eq!(second.check_keys(&name(&called), floe.ledger()), Ok(()));
+        let served = define(&floe, &called, &first).map(drop);
+        let Err(DefineError::Invalid(why)) = served else { panic!("the other key seals: {served:?}") };
+        assert!(why.contains("unload it before"), "{why}");
+        assert!(floe.unload(&name(&called)));
+        define(&floe, &called, &first).unwrap();
         // A key that nothing was sealed with yet may turn out to be another one.
         let spare = |byte| {
             let keys =
@@ -350,6 +358,17 @@ fn keys_that_texts_name_are_replaced_under_a_name() {
         let form = second.form().unwrap();
         assert_eq!((form.decode(&before), form.decode(&after)), (Ok(1), Ok(2)), "{before} {after}");
     }
+}
+
+/// A key is bound for ever too, so whoever is refused the name binds none.
+#[test]
+fn who_is_refused_a_name_leaves_no_key_of_it() {
+    let ledger = std::sync::Arc::new(Memory::default());
+    let open = || Floe::open(std::sync::Arc::clone(&ledger)).unwrap();
+    define(&open(), "orders", &formed(Definition::SEGMENT, "base62")).unwrap();
+    let refused = define(&open(), "orders", &sealed("sealed key=1 keyid=2bits base62", &one_key(1, 7)));
+    assert!(matches!(refused, Err(DefineError::Mismatch { .. })));
+    assert_eq!(ledger.names("", 10).unwrap().len(), 1);
 }
 
 /// A kind of a program's own: the letters of its property, again and again.

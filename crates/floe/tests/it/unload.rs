@@ -8,6 +8,8 @@ use floe::{
     Registered, StopReason, Stopped,
 };
 
+use crate::faulty::{Faulty, Mode};
+
 fn name(text: &str) -> Name {
     Name::new(text).unwrap()
 }
@@ -166,4 +168,19 @@ fn a_name_that_is_served_by_another_definition_meanwhile_is_refused() {
         matches!(floe.bind_late(&users, &uuid7), Err(DefineError::Mismatch { .. })),
         "the ledger has the other"
     );
+}
+
+/// Whoever serves a name that the ledger has for another one drops its handles, and serves the right one.
+#[test]
+fn a_name_that_the_ledger_has_for_another_one_is_served_no_more() {
+    let (ledger, users, uuid7) = (Faulty::new(Mode::Gone), name("users"), "uuid7".parse().unwrap());
+    let floe = Floe::open(ledger.clone()).unwrap();
+    floe.define_unbound(&users, &uuid7).unwrap();
+    assert!(matches!(floe.bind_late(&users, &uuid7), Err(DefineError::Unavailable(_))));
+    assert_eq!(floe.status().names.len(), 1, "it is bound when the ledger answers");
+    ledger.set(Mode::Fine);
+    Floe::open(ledger).unwrap().counter("users").unwrap();
+    assert!(matches!(floe.bind_late(&users, &uuid7), Err(DefineError::Mismatch { .. })));
+    assert!(floe.status().names.is_empty());
+    assert_eq!(floe.counter("users").unwrap().mint().unwrap().get(), 1);
 }

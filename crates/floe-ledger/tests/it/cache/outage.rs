@@ -200,7 +200,7 @@ fn a_ledger_behind_that_answers_what_cannot_be_ends_everything() {
     {
         let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
         let cache = open(dir.path(), &behind);
-        *behind.answers.lock().unwrap() = Some(Reply::Got { start, end, previous_mark });
+        *behind.answers.lock().unwrap() = Some(Ok(Reply::Got { start, end, previous_mark }));
         for worker in [7, 8] {
             match cache.reserve(&window(worker, NOW)) {
                 Err(LedgerError::Unfit(text)) => says(&text, &["it is not fit for use"]),
@@ -219,7 +219,7 @@ fn a_mark_behind_that_is_one_below_what_is_held_went_backwards() {
         got(&cache, &window(7, NOW));
         let late = NOW + 2 * HOUR;
         let answer = Reply::Got { start: late, end: late + HOUR, previous_mark: NOW + HOUR - back };
-        *behind.answers.lock().unwrap() = Some(answer);
+        *behind.answers.lock().unwrap() = Some(Ok(answer));
         match cache.reserve(&window(7, late)) {
             Ok(Reply::Got { start, .. }) => assert_eq!((start, back), (late, 0)),
             Err(LedgerError::Unfit(text)) => assert!(back == 1 && text.contains("went backwards"), "{text}"),

@@ -217,18 +217,23 @@ fn nothing_is_added_where_another_process_has_left_more_than_half() {
 }
 
 #[test]
-fn a_ledger_behind_that_went_back_is_found_out_while_there_is_enough() {
-    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
-    let cache = open(dir.path(), &behind);
-    bind(&cache, "orders");
-    got(&cache, &numbers("orders", 100));
-    got(&cache, &numbers("orders", 100));
-    // 400 is the last held end here.
-    *behind.answers.lock().unwrap() = Some(Reply::Got { start: 400, end: 800, previous_mark: 399 });
-    got(&cache, &numbers("orders", 100));
-    until("the end of it", || {
-        let answer = cache.realm_id();
-        matches!(answer, Err(LedgerError::Unfit(text)) if text.contains("went backwards"))
-    });
-    assert!(matches!(cache.reserve(&numbers("orders", 1)), Err(LedgerError::Unfit(_))), "100 are left");
+fn a_ledger_behind_that_went_back_or_is_unfit_is_found_out_while_there_is_enough() {
+    // 400 is the last end held here.
+    let back = Ok(Reply::Got { start: 400, end: 800, previous_mark: 399 });
+    for (answer, says) in
+        [(back, "went backwards"), (Err(LedgerError::Unfit("it was replaced".to_owned())), "it was replaced")]
+    {
+        let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+        let cache = open(dir.path(), &behind);
+        bind(&cache, "orders");
+        got(&cache, &numbers("orders", 100));
+        got(&cache, &numbers("orders", 100));
+        *behind.answers.lock().unwrap() = Some(answer);
+        got(&cache, &numbers("orders", 100));
+        until("the end of it", || {
+            let answer = cache.realm_id();
+            matches!(answer, Err(LedgerError::Unfit(text)) if text.contains(says))
+        });
+        assert!(matches!(cache.reserve(&numbers("orders", 1)), Err(LedgerError::Unfit(_))), "100 are left");
+    }
 }

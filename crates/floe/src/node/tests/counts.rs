@@ -60,6 +60,29 @@ fn who_was_just_answered_may_share_the_next_trip() {
     assert_eq!(answer(&mut rig), (1, None), "a lone caller never waits");
 }
 
+/// Whoever came while it waited for more callers waits like any other where the ledger then does not answer.
+#[test]
+fn who_came_in_the_moment_for_more_callers_is_asked_for_again() {
+    let (mut rig, name, _) = counter();
+    (0..3).for_each(|_| drop(rig.enqueue(&name, 1)));
+    let first = rig.call();
+    rig.serve(first);
+    let (id, request) = rig.reserve();
+    let answer = rig.ledger.reserve(&request);
+    assert_eq!(rig.node.handle_answer(id, answer, &rig.clock), Some(name.clone()));
+    // Both were answered, and nobody waits just now.
+    rig.step();
+    let late = rig.enqueue(&name, 1);
+    rig.node.gathered(&name, &rig.clock);
+    rig.collect();
+    assert_eq!(rig.fail_all(), 1);
+    let now = rig.clock.look();
+    let again = rig.node.deadline(&now).expect("somebody waits").since(now.mono);
+    rig.hands.pass(again);
+    rig.settle();
+    assert!(matches!(late.answered(), Some(Ok(_))));
+}
+
 #[test]
 fn a_lost_reply_is_followed_by_a_fresh_token_and_its_numbers_are_nobodys() {
     let (mut rig, name, key) = counter();

@@ -456,3 +456,53 @@ fn slots_whose_holders_have_just_closed_are_waited_for() {
     rig.settle();
     assert!(matches!(rig.mint(&stream), Mint::Got { worker: 1, .. }));
 }
+
+/// Those that have what they need do not hide when the others ask again.
+#[test]
+fn each_of_those_that_wait_for_the_ledger_has_a_time_to_ask_again() {
+    for waits in ["another slot", "a counter", "a segment"] {
+        let mut rig = Rig::new(&Memory::default(), 5);
+        let (first, second) = (rig.twitter(), rig.snowflake(&Layout::TWITTER, Workers::one(10, 7).unwrap()));
+        let (count, numbers) = (rig.tally("count", None), rig.segment("tickets", STEPS));
+        rig.mint_in(&first);
+        let ticket = match waits {
+            "a counter" => Some(rig.enqueue(&count, 1)),
+            "a segment" => {
+                assert!(rig.number(&numbers, 1).is_err());
+                None
+            }
+            _ => {
+                second.line.want(1);
+                None
+            }
+        };
+        assert_eq!(rig.fail_all(), 1, "{waits}");
+        let now = rig.clock.look();
+        let again = rig.node.deadline(&now).expect("somebody waits").since(now.mono);
+        assert!(again <= Pause::FIRST_MS, "{waits}: {again} ms");
+        rig.hands.pass(again);
+        rig.settle();
+        let is_served = match waits {
+            "a counter" => ticket.is_some_and(|ticket| ticket.answered() == Some(Ok(0))),
+            "a segment" => rig.number(&numbers, 1) == Ok(0),
+            _ => matches!(rig.mint(&second), Mint::Got { worker: 7, .. }),
+        };
+        assert!(is_served, "{waits}");
+    }
+}
+
+/// The ledger may have the question without its answer, so that one is asked again as it was, and only once.
+#[test]
+fn after_a_lost_question_the_next_slot_is_asked_for_like_any_other() {
+    let mut rig = Rig::new(&Memory::default(), 5);
+    let stream = rig.snowflake(&Layout::TWITTER, pool(0..=1));
+    rig.mint(&stream);
+    let (id, lost) = rig.reserve();
+    rig.answer(id, unavailable());
+    rig.hands.pass(Pause::FIRST_MS);
+    let (id, again) = rig.reserve();
+    assert_eq!((&again.key, again.token), (&lost.key, lost.token));
+    rig.answer(id, refused(rig.now() + WINDOW));
+    let next = rig.reserve().1;
+    assert!(next.key != lost.key && next.token != lost.token, "{next:?}");
+}
