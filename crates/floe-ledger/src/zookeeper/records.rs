@@ -104,15 +104,16 @@ impl Link {
                 // Somebody has deleted it.
                 None if made.is_some() => return Ok(None),
                 None => (None, None),
-                // ZooKeeper takes the version -1 for any, so a node that somebody brought there cannot be guarded.
-                Some((text, version)) if record.is_replaced && former::is_former(text) && *version != -1 => {
+                Some((text, version)) if record.is_replaced && former::is_former(text) => {
                     (Some(*version), Some(text.as_str()))
                 }
                 Some(_) => return Ok(realm.entry(&record, at, &bound)),
             };
             let number = Token::random()?.hex();
-            let text = former::record(mark, definition, &realm.id, Some(&number));
-            // What no floe has written is refused by whoever reads it.
+            // What no floe has written is refused by whoever reads it. Nor has one left a node at the version -1, which
+            // ZooKeeper takes for any.
+            let text =
+                former::record(mark, definition, &realm.id, Some(&number)).filter(|_| part != Some(-1));
             let Some(text) = text else { return Ok(at.map(entry)) };
             let (path, data) = (&*record.at.path, text.as_bytes());
             let part = match part {
