@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use floe::ledger::{self, LedgerError};
+use floe::ledger::{self, Ledger, LedgerError};
 use floe::{DefineError, Definition, Name};
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
@@ -73,27 +73,6 @@ impl Service {
         ledger::last_day_of(note, text).is_some_and(|day| self.is_past(day))
     }
 
-    /// The names that were retired and begin so, each with the time.
-    ///
-    /// # Errors
-    /// As of the ledger.
-    pub(super) fn retired_names(&self, beginning: &str) -> Result<HashMap<String, String>, LedgerError> {
-        let mut retired = HashMap::new();
-        let mut after = beginning.to_owned();
-        loop {
-            let page = ledger::all_retired(self.floe.ledger(), &after, PAGE)?;
-            let is_full = page.len() == PAGE;
-            let before = retired.len();
-            for (name, since) in page.into_iter().take_while(|(name, _)| name.starts_with(beginning)) {
-                after.clone_from(&name);
-                retired.insert(name, since);
-            }
-            if !is_full || retired.len() == before {
-                return Ok(retired);
-            }
-        }
-    }
-
     /// Ends the names in memory that were retired, or that are past their last day. It never returns.
     pub(crate) async fn end_names(self: &Arc<Self>) -> ! {
         loop {
@@ -105,7 +84,8 @@ impl Service {
     }
 
     fn end_names_once(&self) -> Result<(), LedgerError> {
-        let retired = self.retired_names("").inspect_err(|error| self.floe.on_ledger_error(error))?;
+        let retired =
+            retired_names(self.floe.ledger(), "").inspect_err(|error| self.floe.on_ledger_error(error))?;
         for open in self.names_open_here() {
             let name = open.handle.name();
             if let Some(since) = retired.get(name.as_str()) {
@@ -130,6 +110,30 @@ impl Service {
         if self.floe.unload(name) {
             self.open.write().unwrap_or_else(PoisonError::into_inner).remove(name.as_str());
             self.metrics.forget(name.as_str());
+        }
+    }
+}
+
+/// The names that were retired and begin so, each with the time.
+///
+/// # Errors
+/// As of the ledger.
+pub(super) fn retired_names(
+    ledger: &dyn Ledger,
+    beginning: &str,
+) -> Result<HashMap<String, String>, LedgerError> {
+    let mut retired = HashMap::new();
+    let mut after = beginning.to_owned();
+    loop {
+        let page = ledger::all_retired(ledger, &after, PAGE)?;
+        let is_full = page.len() == PAGE;
+        let before = retired.len();
+        for (name, since) in page.into_iter().take_while(|(name, _)| name.starts_with(beginning)) {
+            after.clone_from(&name);
+            retired.insert(name, since);
+        }
+        if !is_full || retired.len() == before {
+            return Ok(retired);
         }
     }
 }
@@ -163,7 +167,21 @@ fn day_in(name: &str) -> Option<Date> {
 
 #[cfg(test)]
 mod tests {
+    use floe::UnixMillis;
+    use floe::ledger::Memory;
+
     use super::*;
+
+    #[test]
+    fn retired_names_are_found_beyond_a_page() {
+        let ledger = Memory::default();
+        let orders = (0..2 * PAGE + 7).map(|number| format!("order:{number}"));
+        for name in orders.chain(["orange".to_owned(), "p".to_owned()]) {
+            ledger::retire(&ledger, &Name::new(&name).unwrap(), UnixMillis::new(1)).unwrap();
+        }
+        let found = |beginning| retired_names(&ledger, beginning).unwrap().len();
+        assert_eq!([found(""), found("or"), found("order:")], [2 * PAGE + 9, 2 * PAGE + 8, 2 * PAGE + 7]);
+    }
 
     #[test]
     fn a_day_stands_at_the_end_of_a_name_and_alone() {

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::call::Call;
 use super::names;
 use super::raise::position;
-use super::{Asked, Births, Known, OpenName, RETRY, Service, report};
+use super::{Asked, Births, Known, OpenName, RETRY, Service, endings, report};
 use crate::access::Caller;
 use crate::config::NewNames;
 use crate::status::{Refusal, Status};
@@ -258,7 +258,7 @@ impl Service {
     fn count_bound(&self, beginning: &str, enough: usize) -> Result<usize, Refusal> {
         let ledger = self.floe.ledger();
         let unreadable = |error| self.unreadable(&error);
-        let mut ended = self.retired_names(beginning).map_err(unreadable)?;
+        let mut ended = endings::retired_names(ledger, beginning).map_err(unreadable)?;
         let mut count = 0;
         // The last name that was counted: a note of its end comes right after it.
         let mut counted: Option<String> = None;
