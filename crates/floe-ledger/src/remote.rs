@@ -118,7 +118,6 @@ impl Wanted<'_> {
 
     /// # Errors
     /// `Unfit` where the realm has another id than the pinned one, or than before.
-    #[cfg(any(feature = "redis", feature = "zookeeper"))]
     pub(crate) fn check_id(&self, found: &str, shown: &str) -> Result<(), LedgerError> {
         if self.known.is_some_and(|known| known != found) {
             return Err(realm::is_another(shown));

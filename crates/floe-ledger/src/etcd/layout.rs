@@ -37,6 +37,7 @@ use super::messages::{Compare, Operation, TxnRequest};
 use super::{Etcd, words};
 use crate::Opening;
 use crate::remote::Wanted;
+use crate::remote::stored::{FORMER_NUMBER, former_note, header, line};
 
 /// The key of the version.
 pub(super) const KEY: &str = "version";
@@ -53,9 +54,6 @@ const MOVING: &str = "moving ";
 /// How many records one transaction moves. Two operations are needed for each, and etcd takes 128 operations and 1.5 MiB
 /// unless it is told otherwise; a record has at most 64 KiB.
 const AT_ONCE: usize = 16;
-
-/// The number of the last write and of the making of a record that was moved. No number that is drawn is this one.
-const NUMBER: &str = "00000000000000000000000000000001";
 
 /// The kinds of names that have a mark, by the first word of their definition.
 const MARKED: [&str; 3] = ["segment", "counter", "dated"];
@@ -154,7 +152,7 @@ fn move_over(etcd: &Etcd, realm: &str, id: &str) -> Result<bool, LedgerError> {
         let mut success = Vec::new();
         for key in keys {
             let definition = key.strip_prefix("n/").and_then(|name| definitions.get(name));
-            let note = format!("{}made {NUMBER}\n", header(id));
+            let note = former_note(id);
             success.push(Operation::put(&etcd.path(&format!("made/{realm}/{key}")), &note));
             if let Some(text) = record(id, marks.get(key), definition) {
                 success.push(Operation::put(&etcd.path(&format!("mark/{realm}/{key}")), &text));
@@ -165,11 +163,6 @@ fn move_over(etcd: &Etcd, realm: &str, id: &str) -> Result<bool, LedgerError> {
         }
     }
     Ok(true)
-}
-
-/// The realm's record, and the beginning of every record in it.
-fn header(id: &str) -> String {
-    format!("floe 1\nrealm {id}\n")
 }
 
 /// What becomes of a record of version 1: `None` where it was deleted, and where no floe has written it. Such a text stays, and
@@ -183,11 +176,10 @@ pub(super) fn record(id: &str, mark: Option<&String>, definition: Option<&String
     };
     let [mark, note] = lines;
     let definition = definition.map(|text| line("definition", text)).unwrap_or_default();
-    Some(format!("{}written {NUMBER}\nmade {NUMBER}\n{mark}{definition}{note}end\n", header(id)))
-}
-
-fn line(word: &str, text: &str) -> String {
-    format!("{word} {}\n", text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r"))
+    Some(format!(
+        "{}written {FORMER_NUMBER}\nmade {FORMER_NUMBER}\n{mark}{definition}{note}end\n",
+        header(id)
+    ))
 }
 
 /// The lines of a mark that stand before the definition, and the one behind it.

@@ -9,6 +9,25 @@ use crate::{DEFAULT_REALM, OpenError, Opening};
 /// How many realms an error names.
 const NAMED: usize = 20;
 
+/// The number of the last write and of the making of a record that an earlier layout had, and that had no such number. No
+/// number that is drawn is this one.
+pub(crate) const FORMER_NUMBER: &str = "00000000000000000000000000000001";
+
+/// The record of the realm with this id, and the beginning of every record in it.
+pub(crate) fn header(id: &str) -> String {
+    format!("floe 1\nrealm {id}\n")
+}
+
+/// The note that a record of an earlier layout was made, in the realm with this id.
+pub(crate) fn former_note(id: &str) -> String {
+    format!("{}made {FORMER_NUMBER}\n", header(id))
+}
+
+/// A line of a record, whatever the text holds.
+pub(crate) fn line(word: &str, text: &str) -> String {
+    format!("{word} {}\n", text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r"))
+}
+
 /// Finds the realm, or makes it where that is allowed.
 ///
 /// # Errors

@@ -36,11 +36,10 @@
 
 use floe::ledger::MAX_MARK;
 
+use crate::remote::stored::{self, FORMER_NUMBER, header};
+
 /// What an older floe takes for the definition of a name.
 pub(super) const STOP: &str = "a newer floe keeps this name: run the newer floe";
-
-/// The number of the making of every record of version 1, which had none.
-const NUMBER: &str = "00000000000000000000000000000001";
 
 /// The beginning of what this floe writes.
 const CURRENT: &str = "floe ";
@@ -48,11 +47,6 @@ const CURRENT: &str = "floe ";
 /// Whether a text is a mark or a note of version 1, or what nobody wrote.
 pub(super) fn is_former(text: &str) -> bool {
     !text.starts_with(CURRENT)
-}
-
-/// The note that a record was made.
-pub(super) fn note(realm: &str) -> String {
-    format!("floe 1\nrealm {realm}\nmade {NUMBER}\n")
 }
 
 /// The record of a former mark and a former definition. `written` is the number of this writing, 1 where it is only read.
@@ -63,8 +57,9 @@ pub(super) fn record(
     realm: &str,
     written: Option<&str>,
 ) -> Option<String> {
-    let mut text = format!("floe 1\nrealm {realm}\nwritten {}\nmade {NUMBER}\n", written.unwrap_or(NUMBER));
-    let mut line = |word: &str, value: &str| text.push_str(&format!("{word} {}\n", escaped(value)));
+    let written = written.unwrap_or(FORMER_NUMBER);
+    let mut text = format!("{}written {written}\nmade {FORMER_NUMBER}\n", header(realm));
+    let mut line = |word: &str, value: &str| text.push_str(&stored::line(word, value));
     let mut note = None;
     if let Some(mark) = mark {
         let (numbers, rest) = mark.split_once('\n').map_or((mark, None), |(line, note)| (line, Some(note)));
@@ -103,9 +98,4 @@ fn is_number(text: &str) -> bool {
     digits.len() == 32
         && digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
         && digits.iter().any(|digit| *digit != b'0')
-}
-
-/// In one line, whatever the text holds.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r")
 }

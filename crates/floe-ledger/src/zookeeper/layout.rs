@@ -18,6 +18,8 @@
 //! the names of all children at once and its own tools take a mebibyte at most: at names of 20 bytes each parent has room
 //! for about 40,000.
 
+use crate::remote::stored;
+
 /// The version of the layout. Version 1 kept a mark and a definition as nodes of their own.
 pub(super) const VERSION: i64 = 2;
 
@@ -102,7 +104,7 @@ pub(super) fn parse_realm(text: &str) -> Option<(i64, Option<String>)> {
     let version = version.parse().ok()?;
     let is_id = |id: &&str| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit());
     let record = match version {
-        1 => rest.strip_prefix("id=").filter(is_id).map(|id| format!("floe 1\nrealm {id}\n")),
+        1 => rest.strip_prefix("id=").filter(is_id).map(stored::header),
         VERSION => id_in(rest).map(|_| rest.to_owned()),
         _ => None,
     };

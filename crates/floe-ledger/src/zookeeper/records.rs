@@ -11,6 +11,7 @@ use super::jute::{Request, code};
 use super::layout::{self, DEFINITIONS, MADE, Place};
 use super::link::{Found, Link};
 use super::trouble::Error;
+use crate::remote::stored::former_note;
 
 /// How many nodes are read in one go: their data are about as much as a socket takes.
 const AT_ONCE: usize = 128;
@@ -55,7 +56,7 @@ impl Realm {
         let definition = definition(bound).filter(|_| record.is_name);
         let (found, version) = at.map_or((None, 0), |(text, version)| (Some(text), version));
         let text = match found.as_deref() {
-            Some("") if !record.is_replaced => Some(former::note(&self.id)),
+            Some("") if !record.is_replaced => Some(former_note(&self.id)),
             Some(text) if !former::is_former(text) => None,
             None if definition.is_none() => None,
             text => former::record(text, definition, &self.id, None),
