@@ -438,22 +438,21 @@ impl Sqlite {
         if keys.is_empty() {
             return Ok(());
         }
-        let places = self.transact(Begin::Write, |connection| {
-            let mut places = Vec::new();
+        self.transact(Begin::Write, |connection| {
+            let mut written = false;
             for key in &keys {
                 let Some(record) = self.find(connection, key)? else { continue };
                 let Some((place, rest)) = self.ahead.rest(&record) else { continue };
                 let shorter = record.token.and_then(|token| record.give_back(token, rest.start));
                 if let Some(shorter) = shorter.filter(|_| !rest.is_empty()) {
                     self.store(connection, key, &shorter)?;
-                    places.push(place);
+                    self.ahead.free(place);
+                    written = true;
                 }
             }
-            Ok(Done { written: !places.is_empty(), answer: places })
-        })?;
-        places.into_iter().for_each(|place| self.ahead.free(place));
-        self.ahead.remove();
-        Ok(())
+            self.ahead.remove();
+            Ok(Done { written, answer: () })
+        })
     }
 
     /// A file with exchanged content keeps its inode, but loses its id.

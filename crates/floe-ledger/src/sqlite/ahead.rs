@@ -175,23 +175,27 @@ impl Ahead {
         self.keys().iter().cloned().collect()
     }
 
-    /// Frees the place of a reservation that was given back.
+    /// Frees the place of a reservation that is given back.
     pub(super) fn free(&self, place: u64) {
         // If this fails, the place stays taken until the machine restarts.
         let _ = self.write(place, None, 0..0);
     }
 
-    /// Deletes the file, unless another process has it open, or a killed process left a rest in it.
+    /// Deletes the file, unless another process has it open, or a killed process left a rest in it. Called with the
+    /// ledger's write lock, like all that opens the file: who opened it now would have a file that nobody else sees.
     pub(super) fn remove(&self) {
         let is_empty = |bytes: Vec<u8>| {
             bytes.chunks(PLACE_BYTES).all(|place| parse(place).is_none_or(|(_, rest)| rest.is_empty()))
         };
-        if let Some(Some(file)) = self.file.get()
-            && flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
-            && std::fs::read(&self.path).is_ok_and(is_empty)
-        {
+        let Some(Some(file)) = self.file.get() else { return };
+        if flock(file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return;
+        }
+        if std::fs::read(&self.path).is_ok_and(is_empty) {
             drop(std::fs::remove_file(&self.path));
         }
+        // The file stays: whoever opens it before this process closes it must not find it locked.
+        let _ = flock(file, FlockOperation::NonBlockingLockShared);
     }
 }
 

@@ -335,6 +335,24 @@ mod counts {
         assert_eq!(count(&ledger, 65), (37, 102), "longer than what is left, which it begins with");
     }
 
+    /// A process that opens the memory while another deletes it would skip what a third one has reserved.
+    #[test]
+    fn ledgers_that_are_opened_and_closed_at_once_skip_nothing() {
+        let dir = Swept::new();
+        let _open = bound(&dir.path());
+        let counts = || {
+            let opened = || Sqlite::open(dir.path()).unwrap();
+            let counted = |ledger: Sqlite| (0..3).map(|_| count(&ledger, 1).0).collect::<Vec<_>>();
+            (0..60).flat_map(|_| counted(opened())).collect::<Vec<_>>()
+        };
+        let mut numbers: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(counts)).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        numbers.sort_unstable();
+        assert_eq!((1..).zip(&numbers).find(|(expected, number)| expected != *number), None);
+    }
+
     /// Nor for a lock, nor for a flush.
     #[test]
     fn who_wants_an_answer_at_once_never_waits() {
