@@ -56,6 +56,58 @@ async fn a_new_name_begins_behind_the_number_that_set_nx_gives() {
     server.stop().await.unwrap();
 }
 
+/// Equal requests are gathered without being read: what looks alike, or asks for nothing, must not be counted.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_request_of_a_pipeline_is_counted_once_whatever_stands_beside_it() {
+    let server = Server::of("[limits]\nmax_batch = 7\n[[name]]\nname = '*'\nkind = 'counter'\n").await;
+    let (a, b) = ("*2\r\n$4\r\nINCR\r\n$1\r\na\r\n", "*2\r\n$4\r\nINCR\r\n$1\r\nb\r\n");
+    let by_one = "*3\r\n$6\r\nINCRBY\r\n$1\r\na\r\n$1\r\n1\r\n";
+    let queued = format!("MULTI\r\n{a}{a}{b}{b}{b}EXEC\r\n");
+    // What is sent, how often, and the counters that each of them counts up by one.
+    let sent: [(&str, usize, &str); 16] = [
+        (a, 20, "a"),
+        ("\r\n", 3, ""),
+        (a, 1, "a"),
+        ("*0\r\n", 3, ""),
+        (b, 1, "b"),
+        ("\r\n", 4, ""),
+        (b, 8, "b"),
+        (by_one, 15, "a"),
+        ("incr b\r\n", 9, "b"),
+        ("INCR aa\r\n", 2, "aa"),
+        (a, 2, "a"),
+        (b, 2, "b"),
+        (a, 1, "a"),
+        (&queued, 2, "MaabbbE"),
+        (by_one, 2, "a"),
+        ("incr b\n", 8, "b"),
+    ];
+    let mut counted = std::collections::HashMap::<&str, u32>::new();
+    let mut number = |name| {
+        let last = counted.entry(name).or_default();
+        *last += 1;
+        format!(":{last}\r\n")
+    };
+    let mut expected = String::new();
+    for (_, times, counts) in sent {
+        for _ in 0..times {
+            expected += &match counts {
+                "" => String::new(),
+                "MaabbbE" => {
+                    let replies: String = ["a", "a", "b", "b", "b"].map(&mut number).concat();
+                    format!("+OK\r\n{}*5\r\n{replies}", "+QUEUED\r\n".repeat(5))
+                }
+                name => number(name),
+            };
+        }
+    }
+    let request: String =
+        sent.iter().map(|(text, times, _)| text.repeat(*times)).chain(["QUIT\r\n".into()]).collect();
+    let said = say(TcpStream::connect(server.address).await.unwrap(), request.as_bytes()).await;
+    assert_eq!(said, expected + "+OK\r\n");
+    server.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_refused_for_its_number_makes_no_name() {
     let names = "new_names = 'ask for first'\n\
