@@ -210,10 +210,10 @@ pub(crate) struct Ledger {
     /// The directory of a ledger on this machine [default: floe-data]
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// The ledger as a URL, such as sqlite:floe-data/floe.db
+    /// The ledger as a URL, such as sqlite:floe-data/floe.db or postgres://floe@db/ids
     #[arg(long = "ledger", value_name = "URL", id = "url")]
     pub(crate) url: Option<String>,
-    /// The prefix of all names in the ledger
+    /// The realm, which is one name space of IDs in the ledger [default: the file's, or default]
     #[arg(long, value_name = "REALM")]
     pub(crate) realm: Option<String>,
     /// A configuration file; the flags override what it says

@@ -185,7 +185,7 @@ fn note_running(running: &[String], name: &Name, definition: &Definition, before
     }
     anstream::eprintln!(
         "note: running nodes keep minting {name} from the ranges that they already hold, below the new mark, until \
-         these are used up: stop them before a raise, or restart them now"
+         these are used up: stop them before a raise, or restart them after it"
     );
     for owner in running {
         anstream::eprintln!("note: running on this ledger: {owner}");

@@ -55,7 +55,7 @@ use crate::{DEFAULT_REALM, OpenError, Opening, realm_name, without_credentials};
 mod asking;
 mod refill;
 mod store;
-mod top_up;
+pub(crate) mod top_up;
 mod upstream;
 
 /// The shortest and the longest time of a slot that one reservation takes.
@@ -63,7 +63,7 @@ const WINDOWS: std::ops::RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(30 * 24 * 3600);
 
 /// How long the opening of a cache that can serve alone waits for the ledger behind.
-const PATIENCE: Duration = Duration::from_millis(500);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A local ledger in front of a shared one. Threads may share it. Each process opens its own, also on one directory.
 ///

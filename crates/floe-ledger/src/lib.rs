@@ -220,3 +220,52 @@ mod pages {
     #[doc = include_str!("../../../docs/library.md")]
     mod library {}
 }
+
+#[cfg(all(
+    test,
+    feature = "cache",
+    feature = "mysql",
+    feature = "object-store",
+    feature = "offer",
+    feature = "served"
+))]
+mod tests {
+    use std::time::Duration;
+
+    use crate::remote::options::{CONNECT_TIMEOUT, MAX_WAIT};
+    use crate::{cache, mysql, object, offer, remote::pool, served, sqlite::witness};
+
+    /// Sentences of the pages with a limit or a default of this crate. Small numbers are words there, so they are compared
+    /// with the constants first.
+    #[test]
+    fn the_pages_say_the_limits() {
+        assert_eq!([pool::CONNECTIONS, usize::from(served::MOST_SERVERS), object::url::RETRIES], [4, 4, 3]);
+        assert_eq!([pool::LONGEST_PAUSE, cache::PATIENCE], [Duration::from_millis(500); 2]);
+        assert_eq!(cache::top_up::LONGEST_PAUSE, Duration::from_secs(2));
+        let moved = mysql::schema::MOVED_A_SECOND;
+        let (moved, writes) = (format!("{},000", moved / 1_000), witness::FLUSHED_EVERY);
+        let writes = format!("{},{:03}", writes / 1_000, writes % 1_000);
+        let page = |name: &str| {
+            let path = format!("{}/../../docs/{name}.md", env!("CARGO_MANIFEST_DIR"));
+            std::fs::read_to_string(path).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        for (name, sentence) in [
+            ("ledgers", format!("| `max_wait` | `{}s` |", MAX_WAIT.as_secs())),
+            ("ledgers", format!("| `connect_timeout` | `{}` (seconds", CONNECT_TIMEOUT.as_secs())),
+            ("ledgers", "A process has at most four to its store".to_owned()),
+            ("ledgers", "after a random delay of at most half a second".to_owned()),
+            ("ledgers", "with up to three requests that are made again".to_owned()),
+            ("ledgers", format!("an object of more than {} KiB", object::LONGEST_RECORD >> 10)),
+            ("ledgers", format!("| a list | 1 for each {} records |", offer::PAGE)),
+            ("ledgers", format!("and keeps {} open", offer::OPEN)),
+            ("ledgers", "In a chain of servers the fourth has to have a store".to_owned()),
+            ("ledgers", format!("{moved} records for each second of `max_wait`")),
+            ("ledgers", "after random pauses of at most two seconds".to_owned()),
+            ("ledgers", "opening waits for the ledger for half a second at most".to_owned()),
+            ("operating", format!("the witness may lack up to the last {writes} writes")),
+            ("guarantees", format!("the witness may be up to {writes} writes behind")),
+        ] {
+            assert!(page(name).contains(&sentence), "docs/{name}.md does not say: {sentence}");
+        }
+    }
+}

@@ -41,7 +41,7 @@ use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 mod channel;
 mod connect;
 mod login;
-mod schema;
+pub(crate) mod schema;
 mod session;
 mod statements;
 mod trouble;

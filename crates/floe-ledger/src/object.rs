@@ -43,7 +43,7 @@ const READ: usize = 64;
 const AT_ONCE: usize = 16;
 
 /// The most bytes in a record. A longer object is not read, and is no record.
-const LONGEST_RECORD: u64 = 64 * 1024;
+pub(crate) const LONGEST_RECORD: u64 = 64 * 1024;
 
 /// The beginning of every record.
 const FIRST: &str = "floe ";

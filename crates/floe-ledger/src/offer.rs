@@ -19,7 +19,7 @@ use crate::opening::Missing;
 use crate::{OpenError, Opening};
 
 /// How many realms are open at once. One more replaces the one that has not been called for the longest time.
-const OPEN: usize = 64;
+pub(crate) const OPEN: usize = 64;
 
 /// The most items in one answer's list. A caller that wants more asks again.
 pub(crate) const PAGE: usize = 250;

@@ -1,10 +1,9 @@
-//! What the ledgers behind a network have in common: who drives their connections, a few of those, bounds on every wait,
-//! and the words for what may be found there.
+//! What all ledgers behind a network share: what drives their connections, a small pool of these, a bound on every wait, and
+//! the texts of their errors.
 //!
-//! An adapter says how to connect ([`Connect`]) and what to do on a connection ([`Remote::call`]). A connection on
-//! which anything went wrong is closed, and so are the idle ones beside it; new ones are made at growing, jittered
-//! distances of at most half a second. Each round trip, with connecting and waiting for a free connection, ends
-//! within its bound.
+//! An adapter says how to connect ([`Connect`]) and what to do on a connection ([`Remote::call`]). After an error on a
+//! connection, the pool closes it and all idle ones. It opens new ones after growing, random pauses of at most half a second.
+//! Each round trip ends within its bound, which includes connecting and the wait for a free connection.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +17,7 @@ use self::pool::Pool;
 use crate::opening::Missing;
 use crate::{OpenError, Opening};
 
-// A build with few ledgers has no use for all of it.
+// A build with few ledgers does not use all of these modules.
 pub(crate) mod driver;
 #[cfg(any(feature = "etcd", feature = "served"))]
 pub(crate) mod endpoint;
@@ -42,67 +41,67 @@ pub(crate) mod tls;
 pub(crate) trait Connect: Send + Sync + 'static {
     /// A connection.
     type Link: Send + 'static;
-    /// What goes wrong on one.
+    /// An error on a connection.
     type Error: Send + 'static;
 
-    /// The server without credentials: `postgres://db:5432/ids`.
+    /// The server's URL without credentials: `postgres://db:5432/ids`.
     fn shown(&self) -> &str;
 
     /// How long a call and a connect take at most.
     fn bounds(&self) -> Bounds;
 
-    /// A connection to a server that was found fit, in the realm. Where the realm's id is known nothing may be
-    /// missing there; otherwise what is missing is made.
+    /// Connects, checks that the server is fit, and enters the realm. If the realm's id is known, a missing table or realm is
+    /// an error; otherwise this makes it, if [`Wanted::may_make`] allows it.
     fn connect(
         &self,
         wanted: Wanted<'_>,
     ) -> impl Future<Output = Result<Connected<Self::Link>, Trouble<Self::Error>>> + Send;
 
-    /// Whether the connection is known to be gone.
+    /// Whether the connection is known to be closed.
     fn is_closed(link: &Self::Link) -> bool;
 
-    /// Says goodbye; it may take a moment.
+    /// Closes the connection in order, which may take a round trip.
     fn goodbye(link: Self::Link) -> impl Future<Output = ()> + Send {
         drop(link);
         std::future::ready(())
     }
 
-    /// The error of a running ledger: a password may be changed and a right withdrawn, and given again.
+    /// The error of a running ledger. A wrong password or a missing right is temporary there: somebody may set it right.
     fn at_work(&self, error: Self::Error) -> LedgerError;
 
-    /// The error while the ledger is opened: a wrong name or password is what the user asked for.
+    /// The error while the ledger is opened. A wrong name or password is then an error of the user's request.
     fn at_open(&self, error: Self::Error) -> OpenError {
         self.at_work(error).into()
     }
 }
 
-/// What has to be there when a connection is made.
+/// What must exist when a connection is made.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    /// The realm's id, where this process has seen it: then nothing may be missing.
+    /// The realm's id, once this process has seen it. From then on nothing may be missing.
     known: Option<&'a str>,
     /// How the ledger is opened.
     opening: &'a Opening,
 }
 
 impl<'a> Wanted<'a> {
-    /// What a ledger wants that keeps its realm in its records.
+    /// For a ledger that keeps its realm in its records.
     pub(crate) fn at_open(opening: &'a Opening) -> Self {
         Self { known: None, opening }
     }
 }
 
 impl Wanted<'_> {
-    /// How the realm is entered on the first connection; `None` on later ones, where every call names its id.
+    /// How the first connection enters the realm. `None` on later ones, since every call has the realm's id.
     #[cfg(feature = "served")]
     pub(crate) fn first(&self) -> Option<&Opening> {
         self.known.is_none().then_some(self.opening)
     }
 
-    /// Whether tables and a realm that are missing are made.
+    /// Whether the caller may make `what`, a missing table or realm.
     ///
     /// # Errors
-    /// Why not, where they were there before or have to be: `what` is missing.
+    /// `Unfit` if it existed before, or if the realm's id is pinned.
     pub(crate) fn may_make(&self, shown: &str, what: &str) -> Result<bool, LedgerError> {
         match (self.known, &self.opening.pinned) {
             (Some(_), _) => Err(realm::is_gone(shown, what)),
@@ -111,13 +110,13 @@ impl Wanted<'_> {
         }
     }
 
-    /// Whether what an older version made is brought up to date.
+    /// Whether the caller may upgrade what an older version made.
     pub(crate) fn may_change(&self) -> bool {
         self.opening.missing != Missing::Look
     }
 
     /// # Errors
-    /// `Unfit` where the realm has another id than the pinned one, or than before.
+    /// `Unfit` if the realm's id is not the pinned one, or not the one of the first connection.
     pub(crate) fn check_id(&self, found: &str, shown: &str) -> Result<(), LedgerError> {
         if self.known.is_some_and(|known| known != found) {
             return Err(realm::is_another(shown));
@@ -125,7 +124,7 @@ impl Wanted<'_> {
         self.opening.check_id(found, shown)
     }
 
-    /// Why a realm is not made, of which the caller knows the `others` beside it.
+    /// The error for a missing realm that may not be made. It names the `others` of the store.
     pub(crate) fn is_not_there(&self, realm: &str, others: &[String], shown: &str) -> LedgerError {
         let hint = realm::is_not_there(realm, others, shown);
         match self.opening.missing {
@@ -134,31 +133,31 @@ impl Wanted<'_> {
         }
     }
 
-    /// Whether the realms beside this one have to be looked for: nobody named it.
+    /// Whether to look for other realms: on the first connection, if the user named none.
     pub(crate) fn asks_for_others(&self) -> bool {
         self.known.is_none() && self.opening.asks_for_others()
     }
 }
 
-/// How long things take at most.
+/// The longest waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bounds {
-    /// A call, with everything in it.
+    /// For a whole round trip.
     pub(crate) max_wait: Duration,
-    /// Connecting, TLS and checks included.
+    /// For connecting, with TLS and checks.
     pub(crate) connect: Duration,
 }
 
-/// A connection and what was found on its way.
+/// A connection, and what connecting found out.
 pub(crate) struct Connected<L> {
     pub(crate) link: L,
-    /// None where the records say it themselves.
+    /// `None` if the records themselves have it.
     pub(crate) realm_id: Option<String>,
-    /// What was found otherwise than one would expect, and let be.
+    /// Risks that the URL accepts (`unsafe=allow`), for the ledger's description.
     pub(crate) remarks: Vec<String>,
 }
 
-/// What may go wrong inside a call.
+/// The error of a call.
 #[derive(Debug)]
 pub(crate) enum Trouble<E> {
     Store(E),
@@ -174,11 +173,12 @@ impl<E> From<LedgerError> for Trouble<E> {
 }
 
 impl<E> Trouble<E> {
-    /// Whether the connection is as good as before: the answer itself was an error of the contract.
+    /// Whether the connection can be used again, since the error was an answer of the contract.
     fn spares_the_link(&self) -> bool {
         matches!(self, Self::Ledger(LedgerError::Missing(_) | LedgerError::Overflow { .. }))
     }
 
+    /// The error for the ledger's caller; `store` words the store's own.
     pub(crate) fn words(self, shown: &str, store: impl FnOnce(E) -> LedgerError) -> LedgerError {
         match self {
             Self::Store(error) => store(error),
@@ -194,19 +194,19 @@ impl<E> Trouble<E> {
     }
 }
 
-/// What a call does with its connection.
+/// What a call does on its connection.
 pub(crate) type Work<'a, T, E> = Pin<Box<dyn Future<Output = Result<T, Trouble<E>>> + Send + 'a>>;
 
 /// A server, and what drives the connections to it.
 pub(crate) struct Remote<C: Connect> {
     pool: Arc<Pool<C>>,
-    /// What the server was found to be.
+    /// The remarks of the first connection.
     found: OnceLock<String>,
     driver: Driver,
 }
 
 impl<C: Connect> Remote<C> {
-    /// Starts the thread, `name`, and makes the first connection.
+    /// Starts the thread `name`, and makes the first connection.
     pub(crate) fn open(name: &str, connect: C, opening: &Opening) -> Result<Self, OpenError> {
         let pool = Arc::new(Pool::new(connect, opening.clone()));
         let closed = Arc::clone(&pool);
@@ -225,7 +225,7 @@ impl<C: Connect> Remote<C> {
         }
     }
 
-    /// As [`call`](Self::call), with what went wrong as it is.
+    /// As [`call`](Self::call), with the error as it is.
     pub(crate) fn ask<T: Send + 'static>(
         &self,
         work: impl for<'a> FnOnce(&'a mut C::Link) -> Work<'a, T, C::Error> + Send + 'static,
@@ -240,7 +240,7 @@ impl<C: Connect> Remote<C> {
         })
     }
 
-    /// Runs `work` on a connection, and waits for it no longer than the bound.
+    /// Runs `work` on a connection, and waits for at most `max_wait`.
     pub(crate) fn call<T: Send + 'static>(
         &self,
         work: impl for<'a> FnOnce(&'a mut C::Link) -> Work<'a, T, C::Error> + Send + 'static,
@@ -248,12 +248,12 @@ impl<C: Connect> Remote<C> {
         self.ask(work).map_err(|trouble| self.words(trouble))
     }
 
-    /// The realm's id. It is there from the first connection on.
+    /// The realm's id, known from the first connection on.
     pub(crate) fn realm_id(&self) -> String {
         self.pool.realm_id().unwrap_or_default().to_owned()
     }
 
-    /// The server without credentials, and what was found there.
+    /// The server's URL without credentials, and the remarks.
     pub(crate) fn describe(&self) -> String {
         let found = self.found.get().map_or("", String::as_str);
         format!("{}{found}", self.pool.connect.shown())

@@ -30,7 +30,7 @@ mod link;
 mod url;
 
 /// How many servers a question may pass, one after the other.
-const MOST_SERVERS: u8 = 4;
+pub(crate) const MOST_SERVERS: u8 = 4;
 
 /// A ledger behind a floe server.
 struct Served {

@@ -65,7 +65,7 @@ mod schema;
 mod trouble;
 mod turn;
 mod url;
-mod witness;
+pub(crate) mod witness;
 
 pub use self::data_dir::{DATABASE, is_new};
 pub(crate) use self::url::{check_url, open_url};

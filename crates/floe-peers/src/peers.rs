@@ -42,8 +42,12 @@ macro_rules! keeps_a_registry {
             store.renew_sessions(now);
         }
 
-        fn eat(&mut self, store: &mut Self::Store, random: &mut floe_sim::random::Random) -> Option<String> {
-            store.eat(random)
+        fn delete(
+            &mut self,
+            store: &mut Self::Store,
+            random: &mut floe_sim::random::Random,
+        ) -> Option<String> {
+            store.delete(random)
         }
 
         fn memory(

@@ -21,7 +21,7 @@ use crate::config::{NameRule, TinyIdToken, TokenHash, TokenSettings};
 use crate::metrics::Metrics;
 use crate::status::{Refusal, Status};
 
-mod strangers;
+pub(crate) mod strangers;
 
 use strangers::Strangers;
 

@@ -16,8 +16,8 @@ use tokio::time::{Instant, sleep};
 use crate::config::{Config, show_duration};
 
 /// The pause between the first two attempts, and the longest pause. A ledger that returns is noticed within a second.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// When the second log line comes. After that, each pause is twice as long.
 const FIRST_WORDS: Duration = Duration::from_secs(2);

@@ -48,10 +48,10 @@ const SMALL: usize = 20 << 10;
 const STUCK: Duration = Duration::from_millis(250);
 
 /// How long a connection must be idle before another one may take its place.
-const IDLE: Duration = Duration::from_secs(1);
+pub(crate) const IDLE: Duration = Duration::from_secs(1);
 
 /// How long a request waits for memory.
-const WAIT: Duration = Duration::from_secs(2);
+pub(crate) const WAIT: Duration = Duration::from_secs(2);
 
 /// How long it waits if there is no connection to close.
 const WAIT_IN_VAIN: Duration = Duration::from_millis(50);

@@ -30,7 +30,7 @@ const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 pub(crate) const BYTES: usize = 20 << 10;
 
 /// How often the files are looked at.
-const LOOK: Duration = Duration::from_secs(2);
+pub(crate) const LOOK: Duration = Duration::from_secs(2);
 
 /// The answer to a TLS hello on a server without TLS: a fatal alert, handshake_failure (RFC 8446, section 6.2).
 pub(crate) const NO_TLS: &[u8] = &[21, 3, 1, 0, 2, 2, 40];

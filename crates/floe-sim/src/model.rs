@@ -328,7 +328,7 @@ pub trait Model {
     }
 
     /// Deletes one record. Returns which one, in words, or `None` if there is no record.
-    fn eat(&mut self, _store: &mut Self::Store, _random: &mut Random) -> Option<String> {
+    fn delete(&mut self, _store: &mut Self::Store, _random: &mut Random) -> Option<String> {
         None
     }
 

@@ -424,7 +424,7 @@ impl Model for Subject {
         self.ledger.forgot(&copy.marks);
     }
 
-    fn eat(&mut self, store: &mut Store, random: &mut Random) -> Option<String> {
+    fn delete(&mut self, store: &mut Store, random: &mut Random) -> Option<String> {
         let records = store.memory.list("", "", usize::MAX).unwrap_or_default();
         if records.is_empty() {
             return None;
@@ -435,7 +435,7 @@ impl Model for Subject {
             Mark::Name(name) => floe::ledger::Key::name(&floe::Name::new(names::NAMES[name].label).ok()?),
         };
         store.memory.lose(&key);
-        self.ledger.ate(mark);
+        self.ledger.deleted(mark);
         Some(format!("the record of {mark}"))
     }
 

@@ -35,7 +35,7 @@ use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::time::{MonoMillis, Reading, UnixMillis};
 
 mod fixed;
-mod ledger_time;
+pub(crate) mod ledger_time;
 pub(crate) mod system;
 #[cfg(test)]
 mod tests;
@@ -80,13 +80,13 @@ pub enum ClockState {
 }
 
 /// The largest step ahead that the steady clock follows at once.
-const FOLLOWED_MS: u64 = 10_000;
+pub(crate) const FOLLOWED_MS: u64 = 10_000;
 /// After a larger step, wall and monotonic clock must run level this long before the steady clock follows.
-const LEVEL_MS: u64 = 30_000;
+pub(crate) const LEVEL_MS: u64 = 30_000;
 /// A wall clock that moves more than this against the monotonic one begins a new era.
-const MOVED_MS: u64 = 1_000;
+pub(crate) const MOVED_MS: u64 = 1_000;
 /// While holding, the steady clock loses one part in this many.
-const SLEW: u64 = 20;
+pub(crate) const SLEW: u64 = 20;
 /// A stamp has this many bits for the time: milliseconds to the year 2527, and 2^20 eras above them.
 const TIME_BITS: u32 = 44;
 /// A wall clock that falls this many milliseconds behind the lowest rate counts as frozen. Both clocks are read in

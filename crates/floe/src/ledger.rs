@@ -16,7 +16,7 @@ mod boxed;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod ending;
-mod mark;
+pub(crate) mod mark;
 mod memory;
 
 pub use beginning::{Beginning, begin};

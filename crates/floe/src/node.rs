@@ -21,10 +21,10 @@ use ledger_clock::LedgerClock;
 use past::Past;
 
 mod counter_queue;
-mod ledger_clock;
-mod past;
+pub(crate) mod ledger_clock;
+pub(crate) mod past;
 mod segment_state;
-mod slot_group;
+pub(crate) mod slot_group;
 #[cfg(test)]
 mod tests;
 

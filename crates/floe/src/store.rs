@@ -50,7 +50,7 @@ use crate::time::UnixMillis;
 mod change;
 mod content;
 mod place;
-mod stored;
+pub(crate) mod stored;
 #[cfg(test)]
 mod tests;
 

@@ -93,7 +93,7 @@ fn the_id_of_a_realm_is_printed_and_pinned() {
 }
 
 #[test]
-fn who_names_no_realm_is_told_of_several() {
+fn a_caller_that_names_no_realm_is_told_of_several() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let data = dir.path().join("data");
     let mint = |flags: &[&str]| run(floe(["mint", "orders", "--data-dir"]).arg(&data).args(flags));

@@ -141,7 +141,7 @@ bears! {
 
 /// Whoever names no realm is told of those that there are: the server's own is one.
 #[test]
-fn who_names_no_realm_is_told_of_several() {
+fn a_caller_that_names_no_realm_is_told_of_several() {
     let server = Offering::start("");
     let sole = Opening::of(floe_ledger::DEFAULT_REALM).sole_realm();
     let Err(error) = sole.open(&server.url("")) else { panic!("it was opened") };

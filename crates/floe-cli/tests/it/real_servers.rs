@@ -7,6 +7,8 @@ mod clock;
 mod elsewhere;
 mod faults;
 mod fleet;
+#[cfg(unix)]
+mod kubernetes;
 mod offered;
 mod outage;
 mod passwords;

@@ -168,7 +168,7 @@ fn a_cell_that_there_is_not_is_refused_with_those_there_are() {
     refused(
         "twitter",
         "crahs",
-        &["there are no faults \"crahs\"", "crash+rollback, ", "store-forgets", "eaten"],
+        &["there are no faults \"crahs\"", "crash+rollback, ", "store-forgets", "deleted"],
     );
     run(&mut floe(["sim", "--explain", "twitter"])).refuses(2, &["--explain"]);
     run(&mut floe(["sim", "--explain", "twitter", "crash", "--trace"])).refuses(2, &["--trace"]);

@@ -13,7 +13,7 @@ const MOST: usize = 1024;
 
 /// The pause after the first failure, and the longest one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A refill of one key.
 #[derive(Clone, Debug)]

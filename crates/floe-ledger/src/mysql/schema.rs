@@ -29,7 +29,7 @@ const TABLES: &str = include_str!("tables.sql");
 const FROM_2: &str = include_str!("from_2.sql");
 
 /// How many records of an older floe a slow server moves in a second. A fast one moves ten times as many.
-const MOVED_A_SECOND: u64 = 4_000;
+pub(crate) const MOVED_A_SECOND: u64 = 4_000;
 
 /// The constraint exists: another process has come this far.
 const CONSTRAINT_IS_THERE: u16 = 1826;

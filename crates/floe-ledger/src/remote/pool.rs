@@ -10,11 +10,11 @@ use super::{Connect, Connected, Trouble, Wanted, realm};
 use crate::Opening;
 
 /// The most connections of a ledger. The library calls from a few threads at once.
-const CONNECTIONS: usize = 4;
+pub(crate) const CONNECTIONS: usize = 4;
 
 /// The pause after the first failed connect, and the longest one.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 /// How long the goodbye to the server may take.
 const GOODBYE: Duration = Duration::from_millis(100);

@@ -44,7 +44,7 @@ const PLACE_BYTES: usize = 32;
 const DIGITS: usize = 15;
 
 /// The file is flushed after this many turns.
-const FLUSHED_EVERY: u64 = 1024;
+pub(crate) const FLUSHED_EVERY: u64 = 1024;
 
 /// The content of the file, and the means to write more.
 #[derive(Debug)]

@@ -372,7 +372,7 @@ fn a_file_that_may_not_be_made_is_not_and_another_realm_is_refused() {
 }
 
 #[test]
-fn who_names_no_realm_is_told_of_several() {
+fn a_caller_that_names_no_realm_is_told_of_several() {
     let (_dir, path) = place();
     let url = format!("sqlite:{}", path.display());
     let sole = Opening::of("default").sole_realm();

@@ -168,7 +168,7 @@ impl Model for Katsubushi {
         store.published.clear();
     }
 
-    fn eat(&mut self, store: &mut Locks, random: &mut Random) -> Option<String> {
+    fn delete(&mut self, store: &mut Locks, random: &mut Random) -> Option<String> {
         let workers: Vec<_> = store.locks.keys().copied().collect();
         let worker = *random.choose(workers.get(..).filter(|all| !all.is_empty())?);
         store.locks.remove(&worker);

@@ -113,7 +113,7 @@ impl Model for RedisIncr {
     }
 
     /// A key that was evicted for memory (`maxmemory-policy`), or that an operator deleted.
-    fn eat(&mut self, store: &mut Redis, _random: &mut Random) -> Option<String> {
+    fn delete(&mut self, store: &mut Redis, _random: &mut Random) -> Option<String> {
         store.keys.remove("orders").map(|value| format!("the key orders, which was {value}"))
     }
 
@@ -226,7 +226,7 @@ mod tests {
     fn an_evicted_key_starts_again() {
         let mut hand = ByHand::new(RedisIncr::default(), 1);
         assert_eq!(hand.minted(0), 1);
-        assert_eq!(hand.eat().as_deref(), Some("the key orders, which was 1"));
+        assert_eq!(hand.delete().as_deref(), Some("the key orders, which was 1"));
         assert_eq!(hand.minted(0), 1);
     }
 }

@@ -135,7 +135,7 @@ impl Model for YitterRedis {
         }
     }
 
-    fn eat(&mut self, store: &mut Keys, random: &mut Random) -> Option<String> {
+    fn delete(&mut self, store: &mut Keys, random: &mut Random) -> Option<String> {
         let workers: Vec<_> = store.flags.keys().copied().collect();
         let worker = *random.choose(workers.get(..).filter(|all| !all.is_empty())?);
         store.flags.remove(&worker);

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 const QUIET: Duration = Duration::from_secs(60);
 
 /// The most addresses with a line of their own within that time. All others share one line.
-const MOST: usize = 1_024;
+pub(crate) const MOST: usize = 1_024;
 
 /// See the module.
 #[derive(Default)]

@@ -225,8 +225,8 @@ pub(super) fn nothing_to_mint(config: &Config) -> Option<String> {
             file.display()
         ),
         None => "no name could be minted: without a configuration file names are made on first use only with the \
-                 embedded ledger and for clients on this machine. Write a file with realm, ledger and [[name]] (floe config \
-                 --defaults shows all settings), and start with --config FILE"
+                 embedded ledger and for clients on this machine. Write a file with realm, ledger and [[name]] (floe config --new \
+                 writes one to begin with), and start with --config FILE"
             .to_owned(),
     })
 }

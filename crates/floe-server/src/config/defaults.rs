@@ -184,7 +184,7 @@ drain_timeout = "{drain_timeout}"
 # [[name]]
 # name = "Tickets64"
 # kind = "segment"
-# first = 50000001                     # the first number of a new name (docs/operating.md); a counter has it too
+# first = 50000001                     # the first number of a new name (docs/clients.md); a counter has it too
 # increment = 1                        # the n-th number (from 0) is offset + increment * n; for ever
 # offset = 1                           # for ever
 # min_step = {min_step}                       # a segment's size follows the rate between these

@@ -3,12 +3,12 @@
 pub(super) const TEXT: &str = r##"# A configuration of floe. `floe config --defaults` shows every other setting, `floe config --check FILE` says what is
 # wrong with this file, and `floe serve --config FILE` serves it.
 
-# The prefix of all names in the ledger. It can never change: in another realm, a name has other marks and other IDs.
+# One name space of IDs in the ledger. It can never change: in another realm, a name has other marks and other IDs.
 # Commands take it from this file (`floe marks list --config FILE`).
 realm = "default"
 
-# Where the marks are kept: here a file of this machine, floe-data/floe.db. Several machines share a database instead
-# (docs/ledgers.md), such as ledger = "postgres://floe@db/ids".
+# Where the ledger is, which remembers what was handed out: here a file of this machine, floe-data/floe.db. Several
+# machines share a database instead (docs/ledgers.md), such as ledger = "postgres://floe@db/ids".
 data_dir = "floe-data"
 
 # Where to listen. Other machines can reach "0.0.0.0:7600"; then add a token (`floe token new`).

@@ -15,15 +15,16 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 use super::http::{explanations, leaf, tinyid};
-use super::{Backend, FRONTS, katsubushi, mysql, resp, thrift};
-use crate::access::Origin;
-use crate::awaited::Awaited;
+use super::{Backend, FRONTS, grpc, katsubushi, mysql, resp, thrift};
+use crate::access::{Origin, strangers};
+use crate::awaited::{self, Awaited};
 use crate::clients::{Address, Clients};
 use crate::config::{Config, show_duration};
 use crate::metrics::{Format, Metrics};
 use crate::protocols::PROTOCOLS;
 use crate::service::Service;
 use crate::service::call::{Call, NATIVE};
+use crate::service::{endings, inspect, offered};
 use crate::status::Status;
 
 /// The protocol that only tests build.
@@ -260,29 +261,138 @@ async fn the_tables_of_the_book_are_those_of_the_code() {
     );
 }
 
-/// Sentences with a number that the code holds too.
+/// A page of the repository, each run of white space as one space.
+fn page(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    std::fs::read_to_string(path).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Fails with every sentence that its page does not have.
+fn pages_say(said: &[(&str, String)]) {
+    let missing = said.iter().filter(|(name, sentence)| !page(name).contains(sentence.as_str()));
+    let missing: Vec<_> =
+        missing.map(|(name, sentence)| format!("{name} does not say: {sentence}")).collect();
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// 100,000.
+fn grouped(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1_000), number % 1_000),
+    }
+}
+
+/// Sentences with a limit or a default of the server.
 #[test]
 fn the_numbers_of_the_book_are_those_of_the_code() {
     let config = Config::standalone();
     let listen = config.listen.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let hour = show_duration(config.cache_window).replace('h', " h");
-    let said = [
+    let spaced = |duration| {
+        let text = show_duration(duration);
+        let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        format!("{} {unit}", &text[..text.len() - unit.len()])
+    };
+    let (hold, cached) = (spaced(config.clock.max_hold), spaced(config.cache_window));
+    assert_eq!(hold, "1 h", "two pages say: an hour, one hour");
+    let clock_wait = config.clock.wait.as_millis();
+    let limits = &config.limits;
+    let memory = limits.memory >> 20;
+    let mysql = floe_wire::mysql::PROTOCOL.port;
+    let [batch, names, new_names, texts] =
+        [limits.max_batch, limits.max_names as u64, limits.new_names_per_hour.into(), grpc::ids::CHUNK]
+            .map(grouped);
+    let (after, around) = (endings::DAYS_AFTER, endings::DAYS_AROUND);
+    assert_eq!(around, 2, "a page says: two days");
+    assert_eq!(crate::clients::IDLE.as_secs(), 1, "a page says: idle for a second or more");
+    let [room, certificates] = [crate::clients::WAIT, crate::tls::LOOK].map(|time| time.as_secs());
+    assert_eq!([room, certificates], [2, 2], "two pages say: two seconds");
+    let (first_pause, longest_pause) = (awaited::FIRST_PAUSE.as_millis(), awaited::LONGEST_PAUSE.as_secs());
+    assert_eq!(longest_pause, 1, "a page says: a second");
+    assert_eq!(offered::AT_ONCE, 6, "a page says: at most six calls");
+    pages_say(&[
+        // Ports and connections.
         (
-            "configuration.md",
+            "docs/configuration.md",
             format!("the first {} bytes of a connection tell which", floe_wire::FIRST_BYTES),
         ),
-        ("configuration.md", format!("`listen` ({listen})")),
-        ("configuration.md", format!("`mysql` (127.0.0.1:{})", floe_wire::mysql::PROTOCOL.port)),
-        ("configuration.md", format!("holds `cache_window` ({hour}) of the slot's time")),
-        ("configuration.md", format!("{} ms, and then `clock.max_hold`", config.clock.wait.as_millis())),
-        ("guarantees.md", format!("up to `clock.wait` ({} ms)", config.clock.wait.as_millis())),
-        ("ledgers.md", format!("`cache_window` of one slot, {hour}")),
-        ("http.md", format!("on `listen`, by default `{listen}`")),
-    ];
-    for (page, sentence) in said {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
-        let text = std::fs::read_to_string(path).unwrap();
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains(&sentence), "docs/{page} does not say: {sentence}");
-    }
+        ("docs/configuration.md", format!("`listen` ({listen})")),
+        ("docs/configuration.md", format!("`mysql` (127.0.0.1:{mysql})")),
+        ("docs/http.md", format!("on `listen`, by default `{listen}`")),
+        ("docs/start.md", format!("listens on {listen}")),
+        ("docs/start.md", format!("MySQL's clients use port {mysql}")),
+        ("docs/clients.md", format!("floe's port ({})", Config::DEFAULT_PORT)),
+        ("docs/clients.md", format!("MySQL's clients take port {mysql}")),
+        ("docs/clients.md", format!("`limits.idle_timeout` ({})", spaced(limits.idle_timeout))),
+        ("docs/operating.md", format!("`limits.connections` ({})", limits.connections)),
+        ("docs/operating.md", format!("`limits.memory` (`\"{memory}MB\"`)")),
+        ("docs/kubernetes.md", format!("(operating.md#memory-and-connections) ({memory} MB)")),
+        ("docs/kubernetes.md", format!("`limits.drain_timeout` ({})", spaced(limits.drain_timeout))),
+        ("docs/operating.md", "a new request waits for up to two seconds".to_owned()),
+        ("docs/security.md", "The server looks at the files every two seconds".to_owned()),
+        ("docs/security.md", format!("Beyond {} addresses in a minute", grouped(strangers::MOST as u64))),
+        // Clocks and ledgers.
+        ("docs/configuration.md", format!("holds `cache_window` ({cached}) of the slot's time")),
+        ("docs/ledgers.md", format!("`cache_window` of one slot, {cached}")),
+        ("docs/operating.md", format!("one and a half `cache_window` ({cached})")),
+        ("docs/operating.md", format!("`clock.max_hold` ({hold})")),
+        ("docs/ledgers.md", format!("raise `clock.max_hold` ({hold})")),
+        ("docs/guarantees.md", "up to `clock.max_hold` (an hour)".to_owned()),
+        ("docs/questions.md", "more than `clock.max_hold` (one hour)".to_owned()),
+        ("docs/guarantees.md", format!("up to `clock.wait` ({clock_wait} ms)")),
+        ("docs/configuration.md", format!("{clock_wait} ms, and then `clock.max_hold`")),
+        ("docs/ledgers.md", format!("grow from {first_pause} ms to a second")),
+        ("docs/ledgers.md", "One server sends at most six calls to the store at a time".to_owned()),
+        // Calls and names.
+        ("docs/configuration.md", format!("{} s on a server)", limits.max_wait.as_secs())),
+        ("docs/clients.md", format!("at most `limits.max_batch` ({batch})")),
+        ("docs/clients.md", format!("Without a name it tries {} names", inspect::MOST_NAMES)),
+        ("docs/http.md", format!("under at most {} names", inspect::MOST_NAMES)),
+        ("docs/clients.md", format!("One `Mint` gives at most {texts} of them")),
+        ("docs/clients.md", format!("a stream to 2^{}", grpc::ids::MAX_STREAM.ilog2())),
+        (
+            "docs/clients.md",
+            format!(
+                "a user name over {} bytes, a database's name over {}",
+                mysql::USER_BYTES,
+                mysql::DATABASE_BYTES
+            ),
+        ),
+        ("docs/operating.md", format!("up to `limits.max_names` ({names})")),
+        ("docs/security.md", format!("`limits.new_names_per_hour` ({new_names})")),
+        ("docs/clients.md", format!("[ends by itself](operating.md#names) {after} days after that day")),
+        ("docs/operating.md", format!("from the {}st day after that day on", after + 1)),
+        ("docs/operating.md", "at most two days before or after the day in the name".to_owned()),
+    ]);
+}
+
+/// The README and the questions quote figures of docs/benchmarks.md, which says on what machine they were measured.
+#[test]
+fn figures_are_those_of_the_benchmarks() {
+    let benchmarks = page("docs/benchmarks.md");
+    let measured = |row: &str| {
+        let rest = benchmarks.split(&format!("| {row} | ")).nth(1).unwrap_or_else(|| panic!("no row {row}"));
+        rest.split(" |").next().unwrap()
+    };
+    let minter = measured("floe, minter, one a thread");
+    let generator = measured("floe, shared generator (measured later, as the next row)");
+    let segment = measured("floe, segment");
+    let counter = measured("floe, counter on SQLite (16 threads: 15 µs; measured later)");
+    let http = benchmarks.split("from the time a request was due, ").nth(1).unwrap();
+    let http = http.split(", p99.9").next().unwrap();
+    pages_say(&[
+        (
+            "README.md",
+            format!(
+                "{minter} ns from a thread's own minter, {generator} ns from a shared generator, {segment} ns from a segment"
+            ),
+        ),
+        ("README.md", format!("| {http} |")),
+        (
+            "docs/questions.md",
+            format!(
+                "From {minter} to {segment} ns in your process; over HTTP on loopback {http}; {counter} from a counter on SQLite"
+            ),
+        ),
+    ]);
 }

@@ -19,7 +19,7 @@ use crate::service::Service;
 use crate::status::{Refusal, Status};
 
 mod health;
-mod ids;
+pub(super) mod ids;
 mod katsubushi;
 
 /// The .proto files as Rust. `tests/it/generated.rs` makes it, so that a build of floe does not have to.

@@ -46,10 +46,10 @@ const MOST_PREPARED: usize = 1_000;
 const PREPARED_BYTES: usize = 128;
 
 /// The longest user name, in bytes. MySQL's has 32 characters and MariaDB's 128, of at most four bytes.
-const USER_BYTES: usize = 4 * 128;
+pub(super) const USER_BYTES: usize = 4 * 128;
 
 /// The longest name of a database, in bytes: MySQL's 64 characters (`NAME_CHAR_LEN`), of at most four.
-const DATABASE_BYTES: usize = 4 * 64;
+pub(super) const DATABASE_BYTES: usize = 4 * 64;
 
 /// The most tables that are listed at once. Clients ask for others by name.
 const MOST_TABLES: usize = 1_000;

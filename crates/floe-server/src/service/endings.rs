@@ -21,9 +21,9 @@ use crate::status::{Refusal, Status};
 const LOOK: Duration = Duration::from_secs(5);
 const PAGE: usize = 1_000;
 /// How long a name of one day stays available for late clients.
-const DAYS_AFTER: i64 = 30;
+pub(crate) const DAYS_AFTER: i64 = 30;
 /// How far from its day a name may be made, because clients' days begin in their own time zones.
-const DAYS_AROUND: i32 = 2;
+pub(crate) const DAYS_AROUND: i32 = 2;
 
 impl Service {
     /// The last day of an opened name: the one in the ledger, or, if it is `new` and named after a current day, the

@@ -30,7 +30,7 @@ pub(crate) struct Inspection {
 }
 
 /// The most names under which an ID is read at once.
-const MOST_NAMES: usize = 100;
+pub(crate) const MOST_NAMES: usize = 100;
 
 /// An ID read by one definition.
 #[derive(Clone, Serialize, ToSchema, Debug)]

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::status::{Refusal, Status};
 
 /// How many calls block at once, of the threads that may: others need them too.
-const AT_ONCE: usize = 6;
+pub(crate) const AT_ONCE: usize = 6;
 
 /// See the module.
 pub(super) struct Offered {

@@ -3,7 +3,7 @@
 use crate::time::{MonoMillis, UnixMillis};
 
 /// Clocks that are further apart than this do not agree.
-const APART_MS: u64 = 10_000;
+pub(crate) const APART_MS: u64 = 10_000;
 
 /// What the ledger has said about its clock in this era.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -5,7 +5,7 @@ use crate::mutation::mutate;
 
 /// How many times the numbers of one count are reserved ahead: one count in so many waits for a flush, and a crash skips
 /// so much at most. `PostgreSQL`'s own sequences write down 32 numbers at a time.
-const AHEAD: u64 = 32;
+pub(crate) const AHEAD: u64 = 32;
 
 /// One record as a store keeps it, and the pure steps from one record to the next.
 ///

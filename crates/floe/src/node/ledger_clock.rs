@@ -13,9 +13,9 @@ use crate::shared_cursor::BlockReason;
 use crate::time::{MonoMillis, UnixMillis};
 
 /// After this time the node asks the ledger again, and no caller waits. Until then, two clocks drift too little to matter.
-const REFRESH_MS: u64 = 5 * 60_000;
+pub(crate) const REFRESH_MS: u64 = 5 * 60_000;
 /// How soon it is asked again while the clocks do not agree.
-const AGAIN_MS: u64 = 5_000;
+pub(crate) const AGAIN_MS: u64 = 5_000;
 
 /// The state of a node's questions about the ledger's clock. The steady clock keeps the answers.
 #[derive(Default)]

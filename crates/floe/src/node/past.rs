@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, RandomState};
 use crate::ledger::Key;
 
 /// How many names are remembered: those that were unloaded last. They take five megabytes.
-const MOST: usize = 1 << 16;
+pub(crate) const MOST: usize = 1 << 16;
 
 /// See the module. A name is known by 64 bits of a keyed hash. Two names share a hash once in 10^14 names. Then a
 /// name stops that could have gone on; nothing worse happens.

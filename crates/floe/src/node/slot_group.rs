@@ -17,21 +17,21 @@ use crate::time::{MonoMillis, UnixMillis};
 
 /// How long a slot must have been quiet before a node takes it at first: its mark must be a window and this time in
 /// the past. A node with a clock that is this much ahead must not take over live slots.
-const QUIET_MS: u64 = 10_000;
+pub(crate) const QUIET_MS: u64 = 10_000;
 /// How many slots a node probes before it says that all are taken.
-const MOST_PROBED: u64 = 4_096;
+pub(crate) const MOST_PROBED: u64 = 4_096;
 /// How many of the slots at hand are probed before all others.
 const MOST_AT_HAND: usize = 64;
 /// After this many probes, the node takes the quietest probed slot with a window that has passed; only without one
 /// does it probe more. So it finds a slot within this many round trips plus one, even if no slot has been quiet for
 /// long, as after many restarts.
-const PROBED_AT_ONCE: u64 = 64;
+pub(crate) const PROBED_AT_ONCE: u64 = 64;
 /// How soon to look again at a fixed slot, at a clock that is wrong, and at slots that were all taken for the first time.
 const PROBE_AGAIN_MS: u64 = 1_000;
 /// If all slots were taken, each later look probes at most this many, and continues where the last look ended:
 /// waiting nodes must not become a load on the ledger. The time between looks doubles, up to the first of these if
 /// one look sees every slot, otherwise up to the second. Each pause is shortened by up to a half at random.
-const PROBED_AGAIN: u64 = 64;
+pub(crate) const PROBED_AGAIN: u64 = 64;
 const LOOKS_APART_MS: (u64, u64) = (2_000, 4_000);
 /// A node waits for a slot that is free within this time, if there are few slots. It is shorter than what a live
 /// holder always has left (half of the shortest window), and longer than a closed predecessor can have minted ahead.
@@ -49,7 +49,7 @@ pub(crate) struct SlotGroup {
     ends: HashMap<u64, u64>,
     /// Slots with a deleted record. What was reserved in them is unknown, so the node skips them. A fixed slot is
     /// asked for once more, and then stops the node.
-    eaten: BTreeSet<u64>,
+    deleted: BTreeSet<u64>,
     pause: Pause,
     /// Where the next look begins after all slots were taken.
     looked: Option<Look>,
@@ -126,7 +126,7 @@ impl SlotGroup {
             held: None,
             acquiring: None,
             ends: HashMap::new(),
-            eaten: BTreeSet::new(),
+            deleted: BTreeSet::new(),
             pause: Pause::default(),
             looked: None,
             era: 0,
@@ -153,8 +153,8 @@ impl SlotGroup {
     }
 
     /// The slots with a deleted record that this node knows of.
-    pub(crate) fn eaten(&self) -> Vec<u64> {
-        self.eaten.iter().copied().collect()
+    pub(crate) fn deleted(&self) -> Vec<u64> {
+        self.deleted.iter().copied().collect()
     }
 
     pub(crate) fn trouble(&self) -> Option<&BlockReason> {
@@ -292,9 +292,9 @@ impl SlotGroup {
             return;
         }
         let (workers, bits) = (self.workers, self.bits);
-        let (held, eaten) = (self.held.as_ref().map(|held| held.worker), &self.eaten);
+        let (held, deleted) = (self.held.as_ref().map(|held| held.worker), &self.deleted);
         let (is_fixed, floor) = (workers.len() == 1, self.floor(now));
-        let taken = |worker: u64| held == Some(worker) || !is_fixed && eaten.contains(&worker);
+        let taken = |worker: u64| held == Some(worker) || !is_fixed && deleted.contains(&worker);
         let looked = self.looked;
         let acquiring =
             self.acquiring.get_or_insert_with(|| Acquiring::new(&workers, bits, looked, desk, now, floor));
@@ -338,14 +338,14 @@ impl SlotGroup {
         self.pause.set(now.mono.plus(until_free.min(apart - random % (apart / 2))));
         let (all, bits) = (self.workers.len(), self.bits);
         let probed = if all > MOST_PROBED { format!("{MOST_PROBED} of {all}") } else { format!("all {all}") };
-        let eaten = match self.eaten.len() {
+        let deleted = match self.deleted.len() {
             0 => String::new(),
             some => {
                 format!(" ({some} of them are skipped, because their records were deleted from the ledger)")
             }
         };
         let text = format!(
-            "{probed} worker slots of {bits} bits are taken{eaten}: the next may be free at {free}. Stop nodes that are not needed, or bind new names to a layout with more worker bits"
+            "{probed} worker slots of {bits} bits are taken{deleted}: the next may be free at {free}. Stop nodes that are not needed, or bind new names to a layout with more worker bits"
         );
         self.set_trouble(Some(BlockReason::Exhausted(text)));
     }
@@ -394,7 +394,7 @@ impl SlotGroup {
             // The ledger remembers the slot, so no other node has, or will get, the rest of this window.
             Err(LedgerError::Missing(_)) => {
                 held.lost = true;
-                self.eaten.insert(held.worker);
+                self.deleted.insert(held.worker);
             }
             Err(error) => self.set_trouble(Some(BlockReason::Stopped(Stopped::ledger(error)))),
         }
@@ -434,7 +434,7 @@ impl SlotGroup {
                 self.set_trouble(Some(trouble));
             }
             Err(LedgerError::Missing(_)) if self.workers.len() > 1 => {
-                self.eaten.insert(worker);
+                self.deleted.insert(worker);
             }
             Err(error) => self.set_trouble(Some(BlockReason::Stopped(Stopped::ledger(error)))),
         }

@@ -21,8 +21,8 @@ const MOST_TRIES: u32 = 100;
 const PAGE: usize = 5_000;
 
 /// How many other realms a search for a name looks at, and how many of those with the name it returns.
-const LOOKED_AT: usize = 100;
-const TOLD_OF: usize = 10;
+pub(crate) const LOOKED_AT: usize = 100;
+pub(crate) const TOLD_OF: usize = 10;
 
 /// A ledger on a [`Store`].
 ///

@@ -1,6 +1,7 @@
-//! What every server has to bear: a realm's name that was mistyped, and faults: killed, frozen, restarted, cut off, and its replies lost, in mid-call.
+//! Tests for every kind of server: realms that are missing, pinned or mistyped, and faults in the middle of calls. The server is
+//! killed, frozen, restarted or cut off, or its replies are lost.
 //!
-//! `faults!(rig)` makes a test of each, on a server of its own; `faults!(rig, 8)` with 8 callers at once in the place of 32.
+//! `faults!(rig)` makes each test, with a fresh server for each. `faults!(rig, 8)` runs 8 callers at once instead of 32.
 
 use std::ops::Deref;
 use std::sync::Barrier;
@@ -15,7 +16,7 @@ use floe_testbed::{Proxy, Server};
 
 use crate::asking::{ask, got, orders, says};
 
-/// A fresh server, and its URL at a port (its own, or a proxy's) with more options, `max_wait=1s&…`.
+/// A fresh server, and a function that makes its URL from a port (its own or a proxy's) and options (`max_wait=1s&…`).
 pub(crate) struct Rig<S> {
     pub(crate) server: S,
     pub(crate) url: fn(u16, &str) -> String,
@@ -27,7 +28,7 @@ impl<S: Deref<Target = Server>> Rig<S> {
     }
 }
 
-/// Makes the tests for servers that `$rig` starts.
+/// Declares the tests for the servers that `$rig` starts.
 macro_rules! faults {
     ($rig:path) => {
         faults!($rig, 32);
@@ -45,12 +46,12 @@ macro_rules! faults {
                 faults::a_ledger_that_is_only_looked_at_makes_nothing(&$rig());
             }
             #[test]
-            fn nothing_is_made_where_it_may_not_be_and_another_realm_is_refused() {
-                faults::nothing_is_made_where_it_may_not_be_and_another_realm_is_refused(&$rig());
+            fn nothing_is_made_unless_allowed_and_another_realm_is_refused() {
+                faults::nothing_is_made_unless_allowed_and_another_realm_is_refused(&$rig());
             }
             #[test]
-            fn who_names_no_realm_is_told_of_several() {
-                faults::who_names_no_realm_is_told_of_several(&$rig());
+            fn a_caller_that_names_no_realm_is_told_of_several() {
+                faults::a_caller_that_names_no_realm_is_told_of_several(&$rig());
             }
             #[test]
             fn a_name_of_another_realm_is_found_with_its_mark() {
@@ -87,7 +88,7 @@ pub(crate) fn open(url: &str) -> Box<dyn Ledger> {
     floe_ledger::open_in(url, "test").unwrap()
 }
 
-/// As the commands of an operator do, who may have mistyped the realm.
+/// Opens a ledger as an operator's commands do. The operator may have mistyped the realm.
 pub(crate) fn a_ledger_that_is_only_looked_at_makes_nothing<S: Deref<Target = Server>>(rig: &Rig<S>) {
     let url = (rig.url)(rig.server.port(), "");
     let refused = |realm: &str, parts: &[&str]| {
@@ -106,8 +107,8 @@ pub(crate) fn a_ledger_that_is_only_looked_at_makes_nothing<S: Deref<Target = Se
 
 const NO_ID: &str = "00000000000000000000000000000000";
 
-/// As a server does that is told that its ledger has been used before, or which one it is.
-pub(crate) fn nothing_is_made_where_it_may_not_be_and_another_realm_is_refused<S: Deref<Target = Server>>(
+/// Opens a ledger as a server does with `--existing` or a `realm_id`.
+pub(crate) fn nothing_is_made_unless_allowed_and_another_realm_is_refused<S: Deref<Target = Server>>(
     rig: &Rig<S>,
 ) {
     let url = (rig.url)(rig.server.port(), "");
@@ -118,7 +119,7 @@ pub(crate) fn nothing_is_made_where_it_may_not_be_and_another_realm_is_refused<S
         says(&error, parts);
     };
     let (existing, pinned) = (Opening::of("test").existing(), Opening::of("test").realm_id(NO_ID));
-    // Twice: the first time has made nothing.
+    // The second round shows that the first one made nothing.
     for _ in 0..2 {
         refused(&existing, &["has no realm test", "nothing may be made (--existing", "volume", "restore"]);
         refused(&pinned, &["is missing", "realm_id pins 0000", "restore", "raise"]);
@@ -132,7 +133,7 @@ pub(crate) fn nothing_is_made_where_it_may_not_be_and_another_realm_is_refused<S
     refused(&Opening::of("tset").existing(), &["has no realm tset", "it has test", "--realm"]);
 }
 
-pub(crate) fn who_names_no_realm_is_told_of_several<S: Deref<Target = Server>>(rig: &Rig<S>) {
+pub(crate) fn a_caller_that_names_no_realm_is_told_of_several<S: Deref<Target = Server>>(rig: &Rig<S>) {
     let url = (rig.url)(rig.server.port(), "");
     let sole = Opening::of(floe_ledger::DEFAULT_REALM).sole_realm();
     assert_eq!(got(&*sole.open(&url).unwrap(), &ask(5)), (0, 5));
@@ -141,17 +142,17 @@ pub(crate) fn who_names_no_realm_is_told_of_several<S: Deref<Target = Server>>(r
         let Err(error) = opening.open(&url) else { panic!("{opening:?} was opened") };
         says(&error, &["several realms", "default", "test", "--realm default"]);
     }
-    // Who names one of them gets it.
+    // If the caller names one of them, it gets that one.
     assert_eq!(got(&*floe_ledger::open_in(&url, "default").unwrap(), &ask(5)), (5, 10));
 }
 
-/// For the log, which says where a new name may have been meant.
+/// The log of a server uses this to say in which other realm a new name exists.
 pub(crate) fn a_name_of_another_realm_is_found_with_its_mark<S: Deref<Target = Server>>(rig: &Rig<S>) {
     let realm = |realm: &str| floe_ledger::open_in(&(rig.url)(rig.server.port(), ""), realm).unwrap();
     let [orders, flakes, nobody] = ["orders", "flakes", "nobody"].map(|name| Name::new(name).unwrap());
     let shop = floe_ledger::open_in(&(rig.url)(rig.server.port(), ""), "shop").unwrap();
     assert_eq!(shop.in_other_realms(&orders).unwrap(), [], "of the only realm");
-    // Realms whose names need care in a key.
+    // Realms with characters that stores escape in their keys.
     let others: Vec<_> = ["bank{1}", "50%", "a.b"].map(str::to_owned).into();
     for (raised, other) in (41..).zip(&others) {
         let other = realm(other);
@@ -181,12 +182,12 @@ pub(crate) fn a_name_of_another_realm_is_found_with_its_mark<S: Deref<Target = S
         realm(&format!("r{other}")).bind(&orders, "counter", true).unwrap();
     }
     assert_eq!(sorted(&orders).len(), 10);
-    // It is a look: nothing came of it here.
+    // The query wrote nothing into this realm.
     assert_eq!(shop.definition(&orders).unwrap(), None);
     assert_eq!(got(&*shop, &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
 }
 
-/// The answer of a call that is made again while the ledger is unavailable, as a node does; counts how often.
+/// Repeats a call while the ledger is unavailable, as a node does. Adds the number of failures to `failures`.
 pub(crate) fn at_last<T>(failures: &AtomicUsize, call: impl Fn() -> Result<T, LedgerError>) -> T {
     loop {
         match call() {
@@ -197,7 +198,7 @@ pub(crate) fn at_last<T>(failures: &AtomicUsize, call: impl Fn() -> Result<T, Le
     }
 }
 
-/// The range of `request`, asked for with one token until there is an answer.
+/// The range of `request`, which is repeated with the same token until there is an answer.
 pub(crate) fn range(ledger: &dyn Ledger, request: &Reserve, failures: &AtomicUsize) -> (u64, u64) {
     match at_last(failures, || ledger.reserve(request)) {
         Reply::Got { start, end, .. } => (start, end),
@@ -241,8 +242,8 @@ pub(crate) fn callers_with_connections_of_their_own<S: Deref<Target = Server> + 
     assert_eq!(disjoint(ranges), count * 25 * 7, "nothing is wasted either");
 }
 
-/// For ledgers where those who write one mark at once all lose but one: nobody has less than one in `part` of the share that
-/// would be just.
+/// For ledgers on which only one of several simultaneous writers of a mark succeeds. Asserts that each caller gets at least one
+/// `part`-th of an equal share.
 pub(crate) fn callers_of_one_key_share_it_fairly<S: Deref<Target = Server> + Sync>(
     rig: &Rig<S>,
     part: usize,
@@ -322,7 +323,7 @@ pub(crate) fn a_frozen_server_is_waited_for_no_longer_than_the_bound<S: Deref<Ta
     assert_eq!(got(&*ledger, &ask(5)), (0, 5));
     let request = ask(5);
     rig.server.freeze();
-    // The first has a connection, the second has to make one: the kernel accepts it, and nobody answers.
+    // The first call has a connection. The second has to open one: the kernel accepts it, and the server does not answer.
     for _ in 0..2 {
         let (outcome, took) = timed(|| ledger.reserve(&request));
         let Err(LedgerError::Unavailable(text)) = outcome else { panic!("{outcome:?}") };
@@ -351,12 +352,12 @@ pub(crate) fn a_lost_reply_is_unavailable_and_the_same_token_gets_the_same_range
     assert_eq!(mark(&*direct), 10, "the request took effect");
     proxy.lose_replies(false);
     assert_eq!(range(&*ledger, &request, &none), (5, 10));
-    // Whatever has to be prepared for a give-back is so on this connection now: the next one itself gets through.
+    // This prepares the connection's statements for a give-back, so that the next one sends only the give-back itself.
     assert_eq!(ledger.give_back(&orders(), first.token, 5), Ok(false));
     proxy.lose_replies(true);
     assert!(matches!(ledger.give_back(&orders(), request.token, 7), Err(LedgerError::Unavailable(_))));
     proxy.lose_replies(false);
-    // Whoever asks again hears that the token is gone, where the first one took effect.
+    // If the lost give-back took effect, the repeated one is refused: its token is gone from the record.
     let again = at_last(&none, || ledger.give_back(&orders(), request.token, 7));
     assert_eq!(mark(&*direct), 7);
     assert!(!at_last(&none, || ledger.give_back(&orders(), request.token, 7)), "again: {again}");
@@ -374,7 +375,7 @@ pub(crate) fn a_network_that_is_cut_and_healed_loses_nothing<S: Deref<Target = S
     }
     assert_eq!(got(&*direct, &ask(5)), (5, 10), "nobody else is kept waiting");
     proxy.cut(false);
-    // What was sent before the cut may still arrive, in any order; each range is somebody's alone.
+    // Requests from before the cut may still arrive, in any order. No two of their ranges overlap.
     let (start, end) = range(&*ledger, &request, &AtomicUsize::new(0));
     assert!(start >= 10 && end == start + 5, "{start}..{end}");
     let next = got(&*direct, &ask(5)).0;

@@ -44,8 +44,8 @@ mod azure {
     }
 
     #[test]
-    fn nothing_is_made_where_it_may_not_be_and_another_realm_is_refused() {
-        faults::nothing_is_made_where_it_may_not_be_and_another_realm_is_refused(&rig());
+    fn nothing_is_made_unless_allowed_and_another_realm_is_refused() {
+        faults::nothing_is_made_unless_allowed_and_another_realm_is_refused(&rig());
     }
 
     #[test]

@@ -21,10 +21,10 @@ use crate::service::{self, Service};
 use crate::status::Refusal;
 
 /// The most IDs of one stream. For more, a client begins another stream.
-const MAX_STREAM: u64 = 1 << 32;
+pub(crate) const MAX_STREAM: u64 = 1 << 32;
 
 /// How many IDs one message of a stream holds, and are minted at a time.
-const CHUNK: u64 = 8_192;
+pub(crate) const CHUNK: u64 = 8_192;
 
 /// What HTTP/2 buffers of a stream before its client reads: the send window, and the messages at its end.
 const AHEAD: usize = 128 << 10;

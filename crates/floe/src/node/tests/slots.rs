@@ -385,7 +385,7 @@ fn a_holder_whose_slot_was_deleted_mints_to_the_end_of_its_window_and_takes_anot
     rig.settle();
     let second = rig.mint_in(&stream);
     assert_ne!(second, first);
-    assert_eq!(rig.node.groups[0].eaten(), [first]);
+    assert_eq!(rig.node.groups[0].deleted(), [first]);
     assert!(rig.node.groups[0].trouble().is_none());
     assert!(
         rig.ledger.list(eaten.as_str(), "", 9).unwrap().iter().all(|record| record.key != eaten.as_str())
@@ -409,7 +409,7 @@ fn slots_that_were_deleted_are_passed_over_for_good_and_told_of() {
     // Worker 2 is held, and the others are no holes to be filled while somebody may mint there.
     let Mint::Empty(Some(MintError::Exhausted(text))) = rig.mint(&stream) else { panic!() };
     assert!(text.contains("all 4 worker slots") && text.contains("3 of them are skipped"), "{text}");
-    assert_eq!(rig.node.groups[0].eaten(), eaten);
+    assert_eq!(rig.node.groups[0].deleted(), eaten);
     // When it is free it is found, and the others are not asked for again.
     rig.hands.pass(WINDOW + 1_500);
     let (id, request) = rig.reserve();
