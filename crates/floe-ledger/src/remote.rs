@@ -271,3 +271,6 @@ impl<C: Connect> Remote<C> {
         self.driver.wait(self.pool.connect.bounds().max_wait, work)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -8,6 +8,7 @@ use super::connect::{Verdict, judge};
 use super::layout::record;
 use super::url::Settings;
 use crate::OpenError;
+use crate::remote::tests::golden;
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();
@@ -176,4 +177,18 @@ fn releases_that_lose_what_they_acknowledged_are_known() {
     for version in ["3.3.27", "2.3.8", "0.4.9", "", "3.5", "x"] {
         assert!(matches!(judge(version), Verdict::Unfit(_)), "{version}");
     }
+}
+
+#[test]
+fn every_url_means_what_it_meant() {
+    golden("etcd", |url, environment| {
+        let Settings { endpoints, prefix, login, tls, bounds, allow_unsafe, shown } =
+            Settings::parse(url, environment)?;
+        let login = login.map(|login| (login.name, login.password));
+        let rest = format!(
+            "at={endpoints:?} prefix={prefix:?} login={login:?} tls={tls:?} wait={:?} connect={:?} unsafe={allow_unsafe}",
+            bounds.max_wait, bounds.connect
+        );
+        Ok((shown, rest))
+    });
 }

@@ -7,6 +7,7 @@ use super::statements::text;
 use super::url::Settings;
 use crate::OpenError;
 use crate::remote::ssl_mode::{Use, Verify};
+use crate::remote::tests::golden;
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();
@@ -110,4 +111,18 @@ fn texts_are_never_read_as_sql() {
     assert_eq!(text("a'; --\\"), "_utf8mb4 x'61273b202d2d5c' COLLATE utf8mb4_bin");
     assert_eq!(text(""), "_utf8mb4 x'' COLLATE utf8mb4_bin");
     assert_eq!(text("订"), "_utf8mb4 x'e8aea2' COLLATE utf8mb4_bin");
+}
+
+#[test]
+fn every_url_means_what_it_meant() {
+    golden("mysql", |url, environment| {
+        let Settings { host, port, account, use_tls, verify, bounds, allow_unsafe, shown } =
+            Settings::parse(url, environment)?;
+        let rest = format!(
+            "at={host:?}:{port} user={:?} password={:?} database={:?} tls={use_tls:?} {verify:?} wait={:?} connect={:?} \
+             unsafe={allow_unsafe}",
+            account.user, account.password, account.database, bounds.max_wait, bounds.connect
+        );
+        Ok((shown, rest))
+    });
 }

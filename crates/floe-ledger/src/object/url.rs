@@ -28,7 +28,7 @@ const NO_REGION: &str = "us-east-1";
 
 /// The protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Cloud {
+pub(super) enum Cloud {
     S3,
     Google,
     Azure,
@@ -36,18 +36,18 @@ enum Cloud {
 }
 
 pub(crate) struct Settings {
-    cloud: Cloud,
+    pub(super) cloud: Cloud,
     /// Or the table.
     pub(crate) bucket: String,
     pub(super) prefix: Path,
     pub(crate) max_wait: Duration,
     pub(crate) endpoint: Option<String>,
-    region: Option<String>,
-    account: Option<String>,
-    key_id: Option<String>,
+    pub(super) region: Option<String>,
+    pub(super) account: Option<String>,
+    pub(super) key_id: Option<String>,
     /// The file with the secret: S3's and Azure's key, and Google's service account.
-    password_file: Option<PathBuf>,
-    roots: Verify,
+    pub(super) password_file: Option<PathBuf>,
+    pub(super) roots: Verify,
     /// The URL without options.
     pub(crate) shown: String,
 }

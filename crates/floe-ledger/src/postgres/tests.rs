@@ -6,6 +6,7 @@ use std::fs;
 use super::url::Settings;
 use crate::OpenError;
 use crate::remote::ssl_mode::Verify;
+use crate::remote::tests::golden;
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();
@@ -116,4 +117,29 @@ fn a_password_file_is_the_password_and_stands_alone() {
     assert!(refused(&url("floe:word"), &[]).contains("leave one out"));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(refused(&url("floe"), &[]).contains("chmod 600"));
+}
+
+#[test]
+fn every_url_means_what_it_meant() {
+    golden("postgres", |url, environment| {
+        let Settings { config, schema, verify, bounds, allow_unsafe, shown } =
+            Settings::parse(url, environment)?;
+        let rest = format!(
+            "at={:?} {:?} {:?} user={:?} password={:?} database={:?} {:?} {:?} {:?} {:?} schema={schema} tls={verify:?} \
+             wait={:?} connect={:?} unsafe={allow_unsafe}",
+            config.get_hosts(),
+            config.get_hostaddrs(),
+            config.get_ports(),
+            config.get_user(),
+            config.get_password().map(String::from_utf8_lossy),
+            config.get_dbname(),
+            config.get_options(),
+            config.get_application_name(),
+            config.get_ssl_mode(),
+            config.get_keepalives_idle(),
+            bounds.max_wait,
+            bounds.connect
+        );
+        Ok((shown, rest))
+    });
 }

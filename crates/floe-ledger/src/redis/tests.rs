@@ -8,6 +8,7 @@ use super::keys::{Keys, ahead_of, place_of};
 use super::url::Settings;
 use crate::OpenError;
 use crate::remote::ssl_mode::Verify;
+use crate::remote::tests::golden;
 
 fn parse(url: &str, auth: Option<&str>) -> Result<Settings, OpenError> {
     Settings::parse(url, &|variable| auth.filter(|_| variable == "REDISCLI_AUTH").map(str::to_owned))
@@ -165,4 +166,18 @@ fn a_server_that_cannot_be_right_or_is_not_ready_is_named() {
             _ => panic!("{to}: {text:?}"),
         }
     }
+}
+
+#[test]
+fn every_url_means_what_it_meant() {
+    golden("redis", |url, environment| {
+        let Settings { host, port, database, user, password, verify, bounds, allow_unsafe, shown } =
+            Settings::parse(url, environment)?;
+        let rest = format!(
+            "at={host:?}:{port} database={database} user={user:?} password={password:?} tls={verify:?} wait={:?} connect={:?} \
+             unsafe={allow_unsafe}",
+            bounds.max_wait, bounds.connect
+        );
+        Ok((shown, rest))
+    });
 }

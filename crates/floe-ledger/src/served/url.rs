@@ -145,6 +145,7 @@ fn tls_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::remote::tests::golden;
 
     fn parse(url: &str) -> Result<Settings, String> {
         Settings::parse(url, &|_| None).map_err(|error| error.to_string())
@@ -188,5 +189,19 @@ mod tests {
             let refused = parse(url).map(|settings| settings.shown).unwrap_err();
             assert!(refused.contains(words) && !refused.contains("s3cr3t"), "{url}: {refused}");
         }
+    }
+
+    #[test]
+    fn every_url_means_what_it_meant() {
+        golden("served", |url, environment| {
+            let Settings { servers, authorization, tls, bounds, shown } = Settings::parse(url, environment)?;
+            let rest = format!(
+                "at={servers:?} authorization={:?} tls={tls:?} wait={:?} connect={:?}",
+                authorization.to_str().unwrap(),
+                bounds.max_wait,
+                bounds.connect.min(bounds.max_wait)
+            );
+            Ok((shown, rest))
+        });
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
     parse(url).map(drop)
 }
 
-fn parse(url: &str) -> Result<(Builder, &str), OpenError> {
+pub(super) fn parse(url: &str) -> Result<(Builder, &str), OpenError> {
     let rest = url.split_once(':').map_or(url, |(_, rest)| rest);
     let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
     let asked = |text: String| Err(OpenError::Asked(text));

@@ -9,6 +9,7 @@ use super::trouble::{self, Error};
 use super::url::Settings;
 use crate::OpenError;
 use crate::remote::ssl_mode::{Use, Verify};
+use crate::remote::tests::golden;
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();
@@ -254,4 +255,18 @@ fn a_realm_has_an_id_or_none_that_this_version_knows() {
     for nothing in ["", "version=1", "version=one id=0f", "id=0f version=1"] {
         assert_eq!(read(nothing), None, "{nothing}");
     }
+}
+
+#[test]
+fn every_url_means_what_it_meant() {
+    golden("zookeeper", |url, environment| {
+        let Settings { hosts, path, credentials, use_tls, verify, identity, bounds, shown } =
+            Settings::parse(url, environment)?;
+        let hosts: Vec<_> = hosts.into_iter().map(|host| (host.name, host.port)).collect();
+        let rest = format!(
+            "at={hosts:?} path={path:?} login={credentials:?} tls={use_tls:?} {verify:?} {identity:?} wait={:?} connect={:?}",
+            bounds.max_wait, bounds.connect
+        );
+        Ok((shown, rest))
+    });
 }
