@@ -143,10 +143,10 @@ impl Store for Etcd {
         let mut found = outcome.found();
         let (record, guard, version) = (found.next(), found.next().flatten(), found.next().flatten());
         if guard.as_ref() != Some(&wanted) {
-            layout::check_version(version.as_deref(), &self.settings.shown)?;
+            layout::check_version(version.as_deref(), &self.settings.reach.shown)?;
             return Err(match guard {
-                None => words::is_gone(&self.settings.shown, "the realm"),
-                Some(_) => words::is_another(&self.settings.shown),
+                None => words::is_gone(&self.settings.reach.shown, "the realm"),
+                Some(_) => words::is_another(&self.settings.reach.shown),
             });
         }
         Ok(Put::Found(record.flatten().map(entry)))

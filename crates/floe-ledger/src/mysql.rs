@@ -84,7 +84,7 @@ impl Mysql {
         let (known, wanted) = (Arc::clone(&settings), opening.clone());
         let entered = remote.ask(|link| Box::pin(async move { schema::enter(link, &known, &wanted).await }));
         entered.map_err(|trouble| match trouble {
-            Trouble::Store(error) => trouble::at_open(&error, &settings.shown),
+            Trouble::Store(error) => trouble::at_open(&error, &settings.reach.shown),
             other => remote.words(other).into(),
         })?;
         let mysql = Self { remote };

@@ -113,8 +113,8 @@ impl Postgres {
     fn enter(url: &str, opening: &Opening) -> Result<Stored<Self>, OpenError> {
         realm_name(opening.realm())?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
-        let (schema, shown) = (settings.schema.clone(), settings.shown.clone());
-        let (tls, allow_unsafe) = (tls::tls(&settings)?, settings.allow_unsafe);
+        let (schema, shown) = (settings.schema.clone(), settings.reach.shown.clone());
+        let (tls, allow_unsafe) = (tls::tls(&settings)?, settings.reach.allows_unsafe);
         let remote = Remote::open("floe-postgres", Database { settings, tls }, opening)?;
         let described = remote.describe();
         Self::on(Box::new(remote), schema, shown, described, allow_unsafe, opening)

@@ -96,7 +96,7 @@ impl Redis {
         let realm = opening.realm().to_owned();
         realm_name(&realm)?;
         let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
-        let shown = settings.shown.clone();
+        let shown = settings.reach.shown.clone();
         let remote = Remote::open("floe-redis", Server::new(settings, Keys::of(&realm))?, opening)?;
         let redis = Self { remote, realm, shown };
         let place = remote::stored::enter(&redis, opening)?;

@@ -20,7 +20,6 @@ use crate::{OpenError, Opening};
 
 // A build with few ledgers has no use for all of it.
 pub(crate) mod driver;
-#[cfg(any(feature = "etcd", feature = "served"))]
 pub(crate) mod endpoint;
 #[cfg_attr(
     not(all(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),
@@ -33,10 +32,13 @@ pub(crate) mod pool;
     allow(dead_code)
 )]
 pub(crate) mod realm;
+#[cfg(feature = "tls")]
+pub(crate) mod socket;
 pub(crate) mod ssl_mode;
 pub(crate) mod stored;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
+pub(crate) mod url;
 
 /// How an adapter reaches its server.
 pub(crate) trait Connect: Send + Sync + 'static {

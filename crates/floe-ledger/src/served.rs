@@ -46,7 +46,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
             "the call was passed from floe server to floe server, {MOST_SERVERS} times, and goes no further ({}): the \
              ledgers of these servers form a ring, so there is no store. Look at `ledger` of each server, and set it \
              to a store on one of them",
-            settings.shown
+            settings.reach.shown
         ))));
     }
     let servers = Servers::new(settings, opening)?;

@@ -73,7 +73,7 @@ pub(super) fn check_version(version: Option<&str>, shown: &str) -> Result<(), Le
 /// # Errors
 /// Those of the cluster; `Unfit` where the realm is not the pinned one, or may not be changed.
 pub(super) fn enter(etcd: &Etcd, opening: &Opening) -> Result<(), LedgerError> {
-    let (shown, realm) = (&etcd.settings.shown, opening.realm());
+    let (shown, realm) = (&etcd.settings.reach.shown, opening.realm());
     let may_change = Wanted::at_open(opening).may_change();
     let current = VERSION.to_string();
     let (version_key, realm_key) = (etcd.path(KEY), etcd.path(&format!("realm/{realm}")));

@@ -1,12 +1,9 @@
 //! A connection that was checked and found fit.
 
+use std::slice;
 use std::sync::Arc;
-use std::time::Duration;
 
 use floe::ledger::LedgerError;
-use rustls::pki_types::ServerName;
-use socket2::{SockRef, TcpKeepalive};
-use tokio::net::TcpStream;
 
 use super::channel::Channel;
 use super::login::{Encryption, log_in};
@@ -15,11 +12,7 @@ use super::trouble::{self, Error};
 use super::url::Settings;
 use super::{Trouble, schema};
 use crate::OpenError;
-use crate::remote::tls::client;
 use crate::remote::{Bounds, Connect, Connected, Wanted};
-
-/// When a silent connection is probed. A firewall in between may have forgotten it.
-const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// How to reach a database.
 pub(super) struct Database {
@@ -29,11 +22,8 @@ pub(super) struct Database {
 
 impl Database {
     pub(super) fn new(settings: Arc<Settings>) -> Result<Self, OpenError> {
-        let host = ServerName::try_from(settings.host.clone()).map_err(|_| {
-            OpenError::Asked(format!("`{}` is neither a host's name nor an address", settings.host))
-        })?;
-        let config = Arc::new(client(&settings.verify)?);
-        let encryption = Encryption { wanted: settings.use_tls, config, host };
+        let tls = settings.reach.tls.connector(slice::from_ref(&settings.at), None)?;
+        let encryption = Encryption { wanted: settings.reach.tls.wanted, tls, at: settings.at.clone() };
         Ok(Self { settings, encryption })
     }
 
@@ -53,11 +43,8 @@ impl Database {
     }
 
     async fn log_in(&self) -> Result<Session, Error> {
-        let Settings { host, port, account, .. } = &*self.settings;
-        let socket = TcpStream::connect((host.as_str(), *port)).await?;
-        socket.set_nodelay(true)?;
-        SockRef::from(&socket).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
-        log_in(Channel::new(socket), account, &self.encryption).await
+        let socket = self.settings.at.plain().await?;
+        log_in(Channel::new(socket), &self.settings.account, &self.encryption).await
     }
 }
 
@@ -72,16 +59,16 @@ impl Connect for Database {
     type Error = Error;
 
     fn shown(&self) -> &str {
-        &self.settings.shown
+        &self.settings.reach.shown
     }
 
     fn bounds(&self) -> Bounds {
-        self.settings.bounds
+        self.settings.reach.bounds
     }
 
     async fn connect(&self, _: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let session = self.log_in().await.map_err(Trouble::Store)?;
-        let mut link = Link { session, shown: self.settings.shown.as_str().into() };
+        let mut link = Link { session, shown: self.settings.reach.shown.as_str().into() };
         let mut remarks = Vec::new();
         schema::check_server(&mut link, &self.settings, &mut remarks).await?;
         schema::find_version(&mut link, &self.settings, &mut remarks).await?;

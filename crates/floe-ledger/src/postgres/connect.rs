@@ -32,11 +32,11 @@ impl Connect for Database {
     type Error = Error;
 
     fn shown(&self) -> &str {
-        &self.settings.shown
+        &self.settings.reach.shown
     }
 
     fn bounds(&self) -> Bounds {
-        self.settings.bounds
+        self.settings.reach.bounds
     }
 
     async fn connect(&self, _: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
@@ -48,13 +48,14 @@ impl Connect for Database {
         });
         let mut link = Link { client, prepared: HashMap::new(), task };
         let found = link.query(schema::SETTINGS, &[]).await?;
-        let remarks = schema::check_server(&found, &self.settings.shown, self.settings.allow_unsafe)?;
+        let remarks =
+            schema::check_server(&found, &self.settings.reach.shown, self.settings.reach.allows_unsafe)?;
         // The client bounds each call. This limit ends a lock wait that an abandoned call left behind. It does not end
         // a commit that waits for its standby: by then PostgreSQL has stopped that clock.
         let session = format!(
             "SET statement_timeout = {}; SET default_transaction_read_only = off; \
              SET default_transaction_isolation = 'read committed'; SET search_path = pg_catalog",
-            self.settings.bounds.max_wait.as_millis()
+            self.settings.reach.bounds.max_wait.as_millis()
         );
         link.client.batch_execute(&session).await.map_err(Trouble::Store)?;
         Ok(Connected { link, realm_id: None, remarks })

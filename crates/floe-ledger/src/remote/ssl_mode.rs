@@ -27,6 +27,15 @@ pub(crate) enum Use {
     Always,
 }
 
+/// TLS as a URL asks for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Tls {
+    pub(crate) wanted: Use,
+    pub(crate) verify: Verify,
+    /// The files of a certificate to show and of its key.
+    pub(crate) own: Option<(PathBuf, PathBuf)>,
+}
+
 /// The meaning of `sslmode` and `sslrootcert`: the same as in libpq, for every server.
 ///
 /// # Errors

@@ -1,18 +1,20 @@
 //! Logins to a server that the test plays. Not every server of the other tests has MySQL's own login method.
 
-use std::sync::Arc;
-
-use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{ABILITIES, Account, CACHING, Encryption, NATIVE, TLS, log_in, proof};
 use crate::mysql::channel::Channel;
 use crate::mysql::trouble::Error;
-use crate::remote::ssl_mode::{Use, Verify};
-use crate::remote::tls::client;
+use crate::remote::endpoint::Endpoint;
+use crate::remote::ssl_mode::{Tls, Use, Verify};
 
 const NONCE: [u8; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
+
+fn encryption(wanted: Use) -> Encryption {
+    let tls = Tls { wanted, verify: Verify::Nothing, own: None }.connector(&[], None).unwrap();
+    Encryption { wanted, tls, at: Endpoint { host: "127.0.0.1".to_owned(), port: 0 } }
+}
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -76,9 +78,7 @@ fn meets(wanted: Use, says: Vec<Vec<u8>>) -> (Result<(), Error>, Vec<Vec<u8>>) {
         let socket = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         let account =
             Account { user: "floe".to_owned(), password: "secret".to_owned(), database: "ids".to_owned() };
-        let config = Arc::new(client(&Verify::Nothing).unwrap());
-        let host = ServerName::try_from("127.0.0.1").unwrap();
-        let encryption = Encryption { wanted, config, host };
+        let encryption = encryption(wanted);
         let outcome = log_in(Channel::new(socket), &account, &encryption).await.map(drop);
         (outcome, server.await.unwrap())
     })
@@ -137,10 +137,7 @@ fn what_is_sent_in_the_clear_before_tls_is_not_believed_under_it() {
         let head = [u8::try_from(length).unwrap(), 0, 0, 0];
         server.write_all(&[&head, &*both].concat()).await.unwrap();
         let account = Account { user: "floe".to_owned(), password: String::new(), database: String::new() };
-        let config = Arc::new(client(&Verify::Nothing).unwrap());
-        let host = ServerName::try_from("127.0.0.1").unwrap();
-        let encryption = Encryption { wanted: Use::Always, config, host };
-        log_in(Channel::new(socket), &account, &encryption).await.map(drop)
+        log_in(Channel::new(socket), &account, &encryption(Use::Always)).await.map(drop)
     });
     assert!(matches!(outcome, Err(Error::Protocol(text)) if text.contains("before TLS")), "{outcome:?}");
 }
