@@ -25,7 +25,7 @@
 use std::ops::Range;
 
 use floe::UnixMillis;
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::LedgerError;
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 use tokio_postgres::Error;
 
@@ -80,7 +80,7 @@ impl Postgres {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_in(url: &str, realm: &str) -> Result<Stored<Self>, OpenError> {
-        Self::enter(url, &Opening::of(realm))
+        open_url(url, &Opening::of(realm))
     }
 
     /// Blocks while it opens the ledger in a `schema` of a database to which the program already has connections. It is
@@ -108,16 +108,6 @@ impl Postgres {
         let shown = url::shown_at("", name, &schema);
         schema::check_server(&ask(schema::SETTINGS)?, &shown, false)?;
         Self::on(Box::new(DroppedApart::new(queries)), schema, shown.clone(), shown, false, opening)
-    }
-
-    fn enter(url: &str, opening: &Opening) -> Result<Stored<Self>, OpenError> {
-        realm_name(opening.realm())?;
-        let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
-        let (schema, shown) = (settings.schema.clone(), settings.reach.shown.clone());
-        let (tls, allow_unsafe) = (tls::tls(&settings)?, settings.reach.allows_unsafe);
-        let remote = Remote::open("floe-postgres", Database { settings, tls }, opening)?;
-        let described = remote.describe();
-        Self::on(Box::new(remote), schema, shown, described, allow_unsafe, opening)
     }
 
     fn on(
@@ -233,8 +223,13 @@ impl Counting for Postgres {
 }
 
 /// Opens what follows the scheme in a URL.
-pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Postgres::enter(url, opening)?))
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Postgres>, OpenError> {
+    let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
+    let (schema, shown) = (settings.schema.clone(), settings.reach.shown.clone());
+    let (tls, allow_unsafe) = (tls::tls(&settings)?, settings.reach.allows_unsafe);
+    let remote = Remote::open("floe-postgres", Database { settings, tls }, opening)?;
+    let described = remote.describe();
+    Postgres::on(Box::new(remote), schema, shown, described, allow_unsafe, opening)
 }
 
 /// Whether a URL can be read, options included. It makes no connection.

@@ -15,8 +15,9 @@ use floe::ledger::LedgerError;
 
 use self::driver::Driver;
 use self::pool::Pool;
+use self::url::Reach;
 use crate::opening::Missing;
-use crate::{OpenError, Opening};
+use crate::{OpenError, Opening, realm_name};
 
 // A build with few ledgers has no use for all of it.
 pub(crate) mod driver;
@@ -47,11 +48,8 @@ pub(crate) trait Connect: Send + Sync + 'static {
     /// What goes wrong on one.
     type Error: Send + 'static;
 
-    /// The server without credentials: `postgres://db:5432/ids`.
-    fn shown(&self) -> &str;
-
-    /// How long a call and a connect take at most.
-    fn bounds(&self) -> Bounds;
+    /// What the URL says of the way to the server.
+    fn reach(&self) -> &Reach;
 
     /// A connection to a server that was found fit, in the realm. Where the realm's id is known nothing may be
     /// missing there; otherwise what is missing is made.
@@ -210,10 +208,11 @@ pub(crate) struct Remote<C: Connect> {
 impl<C: Connect> Remote<C> {
     /// Starts the thread, `name`, and makes the first connection.
     pub(crate) fn open(name: &str, connect: C, opening: &Opening) -> Result<Self, OpenError> {
+        realm_name(opening.realm())?;
         let pool = Arc::new(Pool::new(connect, opening.clone()));
         let closed = Arc::clone(&pool);
         let driver =
-            Driver::start(name, pool.connect.shown(), Box::pin(async move { closed.close().await }))?;
+            Driver::start(name, &pool.connect.reach().shown, Box::pin(async move { closed.close().await }))?;
         let remote = Self { pool, found: OnceLock::new(), driver };
         match remote.wait(remote.pool.begin()) {
             Ok(remarks) => {
@@ -258,19 +257,19 @@ impl<C: Connect> Remote<C> {
     /// The server without credentials, and what was found there.
     pub(crate) fn describe(&self) -> String {
         let found = self.found.get().map_or("", String::as_str);
-        format!("{}{found}", self.pool.connect.shown())
+        format!("{}{found}", self.pool.connect.reach().shown)
     }
 
     pub(crate) fn words(&self, trouble: Trouble<C::Error>) -> LedgerError {
         let connect = &self.pool.connect;
-        trouble.words(connect.shown(), |error| connect.at_work(error))
+        trouble.words(&connect.reach().shown, |error| connect.at_work(error))
     }
 
     fn wait<T: Send>(
         &self,
         work: impl Future<Output = Result<T, Trouble<C::Error>>> + Send,
     ) -> Result<T, Trouble<C::Error>> {
-        self.driver.wait(self.pool.connect.bounds().max_wait, work)
+        self.driver.wait(self.pool.connect.reach().bounds.max_wait, work)
     }
 }
 

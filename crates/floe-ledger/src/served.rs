@@ -24,7 +24,7 @@ use self::link::Servers;
 use self::url::Settings;
 use crate::offer::{Answer, Call, PAGE, Text};
 use crate::remote::Remote;
-use crate::{OpenError, Opening, realm_name};
+use crate::{OpenError, Opening};
 
 mod link;
 mod url;
@@ -33,13 +33,12 @@ mod url;
 const MOST_SERVERS: u8 = 4;
 
 /// A ledger behind a floe server.
-struct Served {
+pub(crate) struct Served {
     remote: Remote<Servers>,
 }
 
 /// Opens what a URL names.
-pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
-    realm_name(opening.realm())?;
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Served, OpenError> {
     let settings = Settings::parse(url, &|name| std::env::var(name).ok())?;
     if opening.servers >= MOST_SERVERS {
         return Err(OpenError::Ledger(LedgerError::Unavailable(format!(
@@ -50,7 +49,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
         ))));
     }
     let servers = Servers::new(settings, opening)?;
-    Ok(Box::new(Served { remote: Remote::open("floe-served", servers, opening)? }))
+    Ok(Served { remote: Remote::open("floe-served", servers, opening)? })
 }
 
 /// Whether a URL can be read, including its files. It makes no connection.

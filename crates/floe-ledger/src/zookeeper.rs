@@ -25,7 +25,7 @@
 use std::sync::OnceLock;
 
 use floe::UnixMillis;
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::LedgerError;
 use floe::store::{Entry, Put, Store, Stored, Version};
 
 use self::connect::Ensemble;
@@ -34,7 +34,7 @@ use self::records::Realm;
 use self::trouble::Error;
 use self::url::Settings;
 use crate::remote::{self, Remote};
-use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
+use crate::{DEFAULT_REALM, OpenError, Opening};
 
 mod connect;
 mod former;
@@ -79,18 +79,7 @@ impl Zookeeper {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_in(url: &str, realm: &str) -> Result<Stored<Self>, OpenError> {
-        Self::enter(url, &Opening::of(realm))
-    }
-
-    fn enter(url: &str, opening: &Opening) -> Result<Stored<Self>, OpenError> {
-        let name = opening.realm().to_owned();
-        realm_name(&name)?;
-        let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
-        let path = settings.path.clone();
-        let remote = Remote::open("floe-zookeeper", Ensemble::new(settings, &name)?, opening)?;
-        let ensemble = Self { remote, path, name, realm: OnceLock::new() };
-        let place = remote::stored::enter(&ensemble, opening)?;
-        Ok(Stored::new(ensemble, place))
+        open_url(url, &Opening::of(realm))
     }
 
     /// Notes where the records of the realm are that was opened.
@@ -211,8 +200,14 @@ pub(crate) fn fuzzed(bytes: &[u8]) {
 }
 
 /// Opens what follows the scheme in a URL.
-pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Zookeeper::enter(url, opening)?))
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Zookeeper>, OpenError> {
+    let name = opening.realm().to_owned();
+    let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
+    let path = settings.path.clone();
+    let remote = Remote::open("floe-zookeeper", Ensemble::new(settings, &name)?, opening)?;
+    let ensemble = Zookeeper { remote, path, name, realm: OnceLock::new() };
+    let place = remote::stored::enter(&ensemble, opening)?;
+    Ok(Stored::new(ensemble, place))
 }
 
 /// Whether a URL can be read, options included. Nobody is connected to.

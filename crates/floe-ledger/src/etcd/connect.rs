@@ -13,7 +13,8 @@ use super::url::{Endpoint, Settings};
 use super::{Trouble, layout, trouble};
 use crate::OpenError;
 use crate::remote::endpoint::{Turn, share};
-use crate::remote::{Bounds, Connect, Connected, Wanted};
+use crate::remote::url::Reach;
+use crate::remote::{Connect, Connected, Wanted};
 
 /// How a cluster is reached.
 pub(super) struct Cluster {
@@ -68,12 +69,8 @@ impl Connect for Cluster {
     type Link = Link;
     type Error = Fault;
 
-    fn shown(&self) -> &str {
-        &self.settings.reach.shown
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.settings.reach.bounds
+    fn reach(&self) -> &Reach {
+        &self.settings.reach
     }
 
     /// Tries each member once, and none for longer than its share of the time. A member without a majority behind it
@@ -82,7 +79,7 @@ impl Connect for Cluster {
         let endpoints = &self.settings.endpoints;
         let mut last = Trouble::NoThread;
         for endpoint in self.turn.through(endpoints) {
-            let (bound, late) = (self.bounds().connect, |text: &str| Fault::broken(endpoint, &text));
+            let (bound, late) = (self.reach().bounds.connect, |text: &str| Fault::broken(endpoint, &text));
             let entered = share(bound, endpoints.len(), self.enter(endpoint), late).await;
             match entered {
                 Err(Trouble::Store(fault)) if !fault.is_final() => last = Trouble::Store(fault),

@@ -12,7 +12,8 @@ use super::trouble::{self, Error};
 use super::url::Settings;
 use super::{Trouble, schema};
 use crate::OpenError;
-use crate::remote::{Bounds, Connect, Connected, Wanted};
+use crate::remote::url::Reach;
+use crate::remote::{Connect, Connected, Wanted};
 
 /// How to reach a database.
 pub(super) struct Database {
@@ -58,12 +59,8 @@ impl Connect for Database {
     type Link = Link;
     type Error = Error;
 
-    fn shown(&self) -> &str {
-        &self.settings.reach.shown
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.settings.reach.bounds
+    fn reach(&self) -> &Reach {
+        &self.settings.reach
     }
 
     async fn connect(&self, _: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
@@ -84,11 +81,11 @@ impl Connect for Database {
     }
 
     fn at_work(&self, error: Error) -> LedgerError {
-        trouble::at_work(&error, self.shown())
+        trouble::at_work(&error, &self.reach().shown)
     }
 
     fn at_open(&self, error: Error) -> OpenError {
-        trouble::at_open(&error, self.shown())
+        trouble::at_open(&error, &self.reach().shown)
     }
 }
 

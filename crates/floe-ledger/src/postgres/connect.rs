@@ -12,7 +12,8 @@ use super::tls::Tls;
 use super::url::Settings;
 use super::{Trouble, schema, trouble};
 use crate::OpenError;
-use crate::remote::{Bounds, Connect, Connected, Remote, Wanted};
+use crate::remote::url::Reach;
+use crate::remote::{Connect, Connected, Remote, Wanted};
 
 /// How to reach a database.
 pub(super) struct Database {
@@ -31,12 +32,8 @@ impl Connect for Database {
     type Link = Link;
     type Error = Error;
 
-    fn shown(&self) -> &str {
-        &self.settings.reach.shown
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.settings.reach.bounds
+    fn reach(&self) -> &Reach {
+        &self.settings.reach
     }
 
     async fn connect(&self, _: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
@@ -71,11 +68,11 @@ impl Connect for Database {
     }
 
     fn at_work(&self, error: Error) -> LedgerError {
-        trouble::at_work(&trouble::of(&error), self.shown())
+        trouble::at_work(&trouble::of(&error), &self.reach().shown)
     }
 
     fn at_open(&self, error: Error) -> OpenError {
-        trouble::at_open(&trouble::of(&error), self.shown())
+        trouble::at_open(&trouble::of(&error), &self.reach().shown)
     }
 }
 

@@ -16,7 +16,8 @@ use super::scripts::Script;
 use super::url::Settings;
 use super::{Trouble, checks, layout, trouble};
 use crate::OpenError;
-use crate::remote::{Bounds, Connect, Connected, Wanted};
+use crate::remote::url::Reach;
+use crate::remote::{Connect, Connected, Wanted};
 
 /// How to reach a server.
 pub(super) struct Server {
@@ -64,12 +65,8 @@ impl Connect for Server {
     type Link = Link;
     type Error = RedisError;
 
-    fn shown(&self) -> &str {
-        &self.settings.reach.shown
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.settings.reach.bounds
+    fn reach(&self) -> &Reach {
+        &self.settings.reach
     }
 
     async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {

@@ -15,7 +15,8 @@ use tokio_rustls::TlsConnector;
 use super::url::Settings;
 use crate::offer::{Answer, Call, Question, Said, short};
 use crate::remote::endpoint::{self, Endpoint, Turn};
-use crate::remote::{Bounds, Connect, Connected, Trouble, Wanted, realm};
+use crate::remote::url::Reach;
+use crate::remote::{Connect, Connected, Trouble, Wanted, realm};
 use crate::{OpenError, Opening};
 
 /// The most bytes in an answer. A page of a list with the longest possible notes stays far below.
@@ -194,18 +195,14 @@ impl Connect for Servers {
     type Link = Link;
     type Error = Fault;
 
-    fn shown(&self) -> &str {
-        &self.settings.reach.shown
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.settings.reach.bounds
+    fn reach(&self) -> &Reach {
+        &self.settings.reach
     }
 
     /// Tries each server once, each for at most its share of the time.
     async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble<Fault>> {
         let servers = &self.settings.servers;
-        let bound = self.bounds().connect;
+        let bound = self.reach().bounds.connect;
         let mut last = Trouble::NoThread;
         for server in self.turn.through(servers) {
             let late = |text: &str| Fault::new(server, text.to_owned());

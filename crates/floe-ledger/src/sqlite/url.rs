@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use floe::ledger::Ledger;
-
 use super::{Builder, Sqlite};
 use crate::{OpenError, Opening};
 
 /// Opens the file that a URL names.
-pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Sqlite, OpenError> {
     let (builder, path) = parse(url)?;
-    Ok(Box::new(builder.opening(opening).at(path)?))
+    builder.opening(opening).at(path)
 }
 
 /// Whether a URL can be read, options included. The file is not touched.

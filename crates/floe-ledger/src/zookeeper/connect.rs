@@ -16,7 +16,8 @@ use crate::OpenError;
 use crate::remote::endpoint::{Endpoint, Turn, share};
 use crate::remote::options::is_open_to_others;
 use crate::remote::ssl_mode::Use;
-use crate::remote::{Bounds, Connect, Connected, Wanted};
+use crate::remote::url::Reach;
+use crate::remote::{Connect, Connected, Wanted};
 
 /// How an ensemble is reached.
 pub(super) struct Ensemble {
@@ -43,7 +44,7 @@ impl Ensemble {
     /// A session with whichever server gives one. They are asked in an order of chance, so that the nodes of a fleet
     /// spread over the ensemble; one that does not answer leaves time for the next.
     async fn session(&self) -> Result<Session, Trouble> {
-        let (hosts, bound) = (&self.settings.hosts, self.bounds().connect);
+        let (hosts, bound) = (&self.settings.hosts, self.reach().bounds.connect);
         let mut failures = Vec::new();
         for host in self.turn.through(hosts) {
             let late = |text: &str| Error::Unreachable(format!("it gave {text}"));
@@ -129,12 +130,8 @@ impl Connect for Ensemble {
     type Link = Link;
     type Error = Error;
 
-    fn shown(&self) -> &str {
-        &self.settings.reach.shown
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.settings.reach.bounds
+    fn reach(&self) -> &Reach {
+        &self.settings.reach
     }
 
     async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
@@ -161,10 +158,10 @@ impl Connect for Ensemble {
     }
 
     fn at_work(&self, error: Error) -> LedgerError {
-        trouble::at_work(&error, self.shown())
+        trouble::at_work(&error, &self.reach().shown)
     }
 
     fn at_open(&self, error: Error) -> OpenError {
-        trouble::at_open(&error, self.shown())
+        trouble::at_open(&error, &self.reach().shown)
     }
 }
