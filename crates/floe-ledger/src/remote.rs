@@ -22,11 +22,6 @@ use crate::{OpenError, Opening, realm_name};
 // A build with few ledgers has no use for all of it.
 pub(crate) mod driver;
 pub(crate) mod endpoint;
-#[cfg_attr(
-    not(all(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),
-    allow(dead_code)
-)]
-pub(crate) mod options;
 pub(crate) mod pool;
 #[cfg_attr(
     not(all(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),
@@ -111,9 +106,18 @@ impl Wanted<'_> {
         }
     }
 
-    /// Whether what an older version made is brought up to date.
-    pub(crate) fn may_change(&self) -> bool {
-        self.opening.missing != Missing::Look
+    /// Whether `what` an older floe made may be brought up to date.
+    ///
+    /// # Errors
+    /// `Unfit` for a caller that only looks.
+    pub(crate) fn may_change(&self, what: &str, version: i64, shown: &str) -> Result<(), LedgerError> {
+        if self.opening.missing != Missing::Look {
+            return Ok(());
+        }
+        Err(LedgerError::Unfit(format!(
+            "{what} at {shown} are those of an older floe (version {version}), and this command does not change them: run \
+             `floe serve` or `floe mint` to update them, or use the older floe"
+        )))
     }
 
     /// # Errors

@@ -1,8 +1,8 @@
 //! The URL and the environment.
 
 use crate::OpenError;
+use crate::options::{self, Environment};
 pub(super) use crate::remote::endpoint::Endpoint;
-use crate::remote::options::{self, Environment};
 use crate::remote::ssl_mode::Use;
 use crate::remote::url::{COMMON, Form, OWN, Reach};
 

@@ -4,9 +4,10 @@ use std::slice;
 use std::sync::Arc;
 
 use floe::ledger::LedgerError;
+use tokio_rustls::TlsConnector;
 
 use super::channel::Channel;
-use super::login::{Encryption, log_in};
+use super::login::log_in;
 use super::session::{Answer, Session};
 use super::trouble::{self, Error};
 use super::url::Settings;
@@ -18,14 +19,13 @@ use crate::remote::{Connect, Connected, Wanted};
 /// How to reach a database.
 pub(super) struct Database {
     settings: Arc<Settings>,
-    encryption: Encryption,
+    tls: Option<TlsConnector>,
 }
 
 impl Database {
     pub(super) fn new(settings: Arc<Settings>) -> Result<Self, OpenError> {
         let tls = settings.reach.tls.connector(slice::from_ref(&settings.at), None)?;
-        let encryption = Encryption { wanted: settings.reach.tls.wanted, tls, at: settings.at.clone() };
-        Ok(Self { settings, encryption })
+        Ok(Self { settings, tls })
     }
 
     #[cfg(fuzzing)]
@@ -33,7 +33,7 @@ impl Database {
         let channel = Channel::played(bytes.to_vec());
         let session = match is_logged_in {
             true => Ok(Session::new(channel)),
-            false => log_in(channel, &self.settings.account, &self.encryption).await,
+            false => log_in(channel, &self.settings, self.tls.as_ref()).await,
         };
         let Ok(mut session) = session else { return };
         while let Ok(answers) = session.query("SELECT 1").await {
@@ -45,7 +45,7 @@ impl Database {
 
     async fn log_in(&self) -> Result<Session, Error> {
         let socket = self.settings.at.plain().await?;
-        log_in(Channel::new(socket), &self.settings.account, &self.encryption).await
+        log_in(Channel::new(socket), &self.settings, self.tls.as_ref()).await
     }
 }
 

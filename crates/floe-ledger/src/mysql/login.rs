@@ -9,7 +9,7 @@ use tokio_rustls::TlsConnector;
 use super::channel::{Channel, Fields};
 use super::session::Session;
 use super::trouble::Error;
-use crate::remote::endpoint::Endpoint;
+use super::url::Settings;
 use crate::remote::ssl_mode::Use;
 
 /// The abilities that floe and the server must have: a database at login, the protocol of 4.1, transactions, passwords
@@ -42,26 +42,20 @@ pub(super) struct Account {
     pub(super) database: String,
 }
 
-/// Whether to encrypt, and which server to expect.
-pub(super) struct Encryption {
-    pub(super) wanted: Use,
-    pub(super) tls: Option<TlsConnector>,
-    pub(super) at: Endpoint,
-}
-
 /// Logs in on an unused channel.
 pub(super) async fn log_in(
     mut channel: Channel,
-    account: &Account,
-    encryption: &Encryption,
+    settings: &Settings,
+    tls: Option<&TlsConnector>,
 ) -> Result<Session, Error> {
+    let Settings { at, account, reach } = settings;
     let Greeting { abilities, way, nonce } = Greeting::from_packet(&channel.receive().await?)?;
     let mut ours = ABILITIES | PLAIN_MYSQL;
-    match (&encryption.tls, encryption.wanted) {
+    match (tls, reach.tls.wanted) {
         (Some(tls), _) if abilities & TLS != 0 => {
             ours |= TLS;
             channel.send(&head(ours)).await?;
-            channel = channel.encrypt(tls, &encryption.at).await?;
+            channel = channel.encrypt(tls, at).await?;
         }
         (_, Use::Always) => return Err(Error::NoTls),
         (_, Use::Never | Use::WherePossible) => {}

@@ -11,7 +11,7 @@ use super::session::Answer;
 use super::statements;
 use super::url::Settings;
 use crate::Opening;
-use crate::remote::options::let_be;
+use crate::options::let_be;
 use crate::remote::{Wanted, realm as words};
 
 /// The version of the tables. Version 3 compares and swaps records; earlier versions had a column for each number.
@@ -201,12 +201,7 @@ pub(super) async fn enter(link: &mut Link, settings: &Settings, opening: &Openin
         version = find_version(link, settings, remarks).await?;
     }
     if let Some(older @ 1..VERSION) = version {
-        if !wanted.may_change() {
-            return Err(unfit(format!(
-                "the tables at {shown} are those of an older floe (version {older}), and this command does not change \
-                 them: run `floe serve` or `floe mint` to update them, or use the older floe"
-            )));
-        }
+        wanted.may_change("the tables", older, shown)?;
         check_former(link, settings, opening).await?;
         link.query(TABLES).await?;
         while let Err(trouble) = move_over(link).await {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::login::Account;
 use crate::OpenError;
+use crate::options::{self, Environment};
 use crate::remote::endpoint::Endpoint;
-use crate::remote::options::{self, Environment};
 use crate::remote::url::{COMMON, Form, Reach};
 
 static FORM: Form = Form {

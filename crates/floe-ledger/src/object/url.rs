@@ -13,7 +13,7 @@ use url::Url;
 
 use super::connector::Connector;
 use crate::OpenError;
-use crate::remote::options::{self, MAX_WAIT, password_from, takes};
+use crate::options::{self, MAX_WAIT, password_from, takes};
 use crate::remote::ssl_mode::{SYSTEM, Verify};
 use crate::remote::tls;
 use crate::remote::url::Form;

@@ -9,7 +9,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
 use crate::OpenError;
-use crate::remote::options::{CONNECT_TIMEOUT, Environment, is_open_to_others, password_from};
+use crate::options::{CONNECT_TIMEOUT, Environment, is_open_to_others, password_from};
 use crate::remote::ssl_mode::Use;
 use crate::remote::url::{Form, Reach, clash, pair};
 

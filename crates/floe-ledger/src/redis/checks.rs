@@ -8,7 +8,7 @@ use redis::{Cmd, FromRedisValue, RedisError, cmd};
 use super::connect::Link;
 use super::url::Settings;
 use super::{Trouble, trouble};
-use crate::remote::options::let_be;
+use crate::options::let_be;
 
 /// The oldest accepted version, major and minor.
 const OLDEST: (u32, u32) = (6, 2);

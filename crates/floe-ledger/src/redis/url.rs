@@ -1,8 +1,8 @@
 //! The URL and the environment.
 
 use crate::OpenError;
+use crate::options::{self, Environment};
 use crate::remote::endpoint::Endpoint;
-use crate::remote::options::{self, Environment};
 use crate::remote::ssl_mode::SYSTEM;
 use crate::remote::url::{COMMON, Form, Reach};
 

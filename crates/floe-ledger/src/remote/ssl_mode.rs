@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::options::takes;
 use crate::OpenError;
+use crate::options::takes;
 
 /// In place of a file of roots: the roots that the system trusts, as in libpq. A file of that name is `./system`.
 pub(crate) const SYSTEM: &str = "system";

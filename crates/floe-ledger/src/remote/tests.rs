@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use super::options::Environment;
 use crate::OpenError;
+use crate::options::Environment;
 
 /// What is shown of a URL, and everything else that a store reads in it.
 pub(crate) type Told = (String, String);

@@ -10,9 +10,9 @@ use percent_encoding::percent_decode_str;
 
 use super::Bounds;
 use super::endpoint::{self, Endpoint};
-use super::options::{self, CONNECT_TIMEOUT, MAX_WAIT, password_from, takes};
 use super::ssl_mode::{Tls, asked_for};
 use crate::OpenError;
+use crate::options::{self, CONNECT_TIMEOUT, MAX_WAIT, password_from, takes};
 
 /// The options of most stores.
 pub(crate) const COMMON: &[&str] =
@@ -231,7 +231,7 @@ impl Url<'_> {
             // Connecting takes no longer than a call.
             bounds: Bounds { max_wait, connect: connect.min(max_wait) },
             tls: self.tls(elsewhere)?,
-            allows_unsafe: self.option("unsafe", options::allows_unsafe)?.unwrap_or(false),
+            allows_unsafe: self.option("unsafe", options::allows)?.unwrap_or(false),
         })
     }
 

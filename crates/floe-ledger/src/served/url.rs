@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use http::HeaderValue;
 
 use crate::OpenError;
+use crate::options::{self, Environment};
 use crate::remote::endpoint::Endpoint;
-use crate::remote::options::{self, Environment};
 use crate::remote::url::{Form, Reach};
 
 /// The environment variable that holds a token.

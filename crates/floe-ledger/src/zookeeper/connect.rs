@@ -13,8 +13,8 @@ use super::trouble::Error;
 use super::url::Settings;
 use super::{Trouble, layout, trouble};
 use crate::OpenError;
+use crate::options::is_open_to_others;
 use crate::remote::endpoint::{Endpoint, Turn, share};
-use crate::remote::options::is_open_to_others;
 use crate::remote::ssl_mode::Use;
 use crate::remote::url::Reach;
 use crate::remote::{Connect, Connected, Wanted};
@@ -90,13 +90,7 @@ impl Ensemble {
             if layout == layout::VERSION {
                 return Ok(id.map(str::to_owned));
             }
-            if !wanted.may_change() {
-                return Err(LedgerError::Unfit(format!(
-                    "the nodes at {shown} are those of an older floe (version 1), and this command does not change them: run \
-                     `floe serve` or `floe mint` to update them, or use the older floe"
-                ))
-                .into());
-            }
+            wanted.may_change("the nodes", layout, shown)?;
             wanted.check_id(id.unwrap_or_default(), shown)?;
             let text = layout::realm_text(&record);
             let reply =

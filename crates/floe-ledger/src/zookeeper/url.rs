@@ -1,8 +1,8 @@
 //! The URL and the environment.
 
 use crate::OpenError;
+use crate::options::{self, Environment};
 use crate::remote::endpoint::Endpoint;
-use crate::remote::options::{self, Environment};
 use crate::remote::url::{COMMON, Form, OWN, Reach};
 
 /// The path where none is named.
