@@ -44,6 +44,7 @@ use self::connect::Cluster;
 use self::messages::{Compare, Operation, RangeRequest, TxnRequest, TxnResponse};
 use self::trouble::Fault;
 use self::url::Settings;
+use crate::options::environment;
 use crate::remote::{self, Remote, realm as words};
 use crate::{DEFAULT_REALM, OpenError, Opening};
 
@@ -190,17 +191,16 @@ impl Store for Etcd {
 
 /// Opens what follows the scheme in a URL.
 pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Etcd>, OpenError> {
-    let settings = Arc::new(Settings::parse(url, &|variable| std::env::var(variable).ok())?);
+    let settings = Arc::new(Settings::parse(url, &environment)?);
     let cluster = Cluster::new(Arc::clone(&settings), opening.realm())?;
     let etcd = Etcd { remote: Remote::open("floe-etcd", cluster, opening)?, settings };
     layout::enter(&etcd, opening)?;
-    let place = remote::stored::enter(&etcd, opening)?;
-    Ok(Stored::new(etcd, place))
+    remote::stored::open(etcd, opening)
 }
 
 /// Whether a URL can be read, options included. Nobody is connected to.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
+    Settings::parse(url, &environment).map(drop)
 }
 
 #[cfg(test)]

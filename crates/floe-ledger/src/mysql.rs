@@ -35,6 +35,7 @@ use self::connect::{Database, Link};
 use self::session::{Answer, Row};
 use self::trouble::Error;
 use self::url::Settings;
+use crate::options::environment;
 use crate::remote::{self, Remote, realm as words};
 use crate::{DEFAULT_REALM, OpenError, Opening};
 
@@ -227,7 +228,7 @@ pub(crate) fn fuzzed(bytes: &[u8], is_logged_in: bool) {
 
 /// Opens a URL.
 pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Mysql>, OpenError> {
-    let settings = Arc::new(Settings::parse(url, &|variable| std::env::var(variable).ok())?);
+    let settings = Arc::new(Settings::parse(url, &environment)?);
     let remote = Remote::open("floe-mysql", Database::new(Arc::clone(&settings))?, opening)?;
     let (known, wanted) = (Arc::clone(&settings), opening.clone());
     let entered = remote.ask(|link| Box::pin(async move { schema::enter(link, &known, &wanted).await }));
@@ -235,14 +236,12 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Mysql>, Op
         Trouble::Store(error) => trouble::at_open(&error, &settings.reach.shown),
         other => remote.words(other).into(),
     })?;
-    let mysql = Mysql { remote };
-    let place = remote::stored::enter(&mysql, opening)?;
-    Ok(Stored::new(mysql, place))
+    remote::stored::open(Mysql { remote }, opening)
 }
 
 /// Whether a URL can be read, options included. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
+    Settings::parse(url, &environment).map(drop)
 }
 
 #[cfg(test)]

@@ -17,6 +17,11 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Reads an environment variable.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
+/// The process's own environment.
+pub(crate) fn environment(variable: &str) -> Option<String> {
+    std::env::var(variable).ok()
+}
+
 /// `max_wait=5s`.
 pub(crate) fn max_wait(key: &str, value: &str) -> Result<Duration, OpenError> {
     let bounds = Duration::from_millis(100)..=Duration::from_secs(3_600);

@@ -34,6 +34,7 @@ use self::queries::{DroppedApart, column};
 pub use self::queries::{Queries, QueryError, Row};
 use self::statements::{Statements, TIME};
 use self::url::Settings;
+use crate::options::environment;
 use crate::remote::{self, Remote};
 use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
@@ -121,8 +122,7 @@ impl Postgres {
         let remarks = schema::enter(&*queries, &schema, &shown, allow_unsafe, opening)?;
         let described = remarks.iter().fold(described, |described, remark| format!("{described} ({remark})"));
         let postgres = Self { queries, statements: Statements::in_schema(&schema), shown, described };
-        let place = remote::stored::enter(&postgres, opening)?;
-        Ok(Stored::new(postgres, place))
+        remote::stored::open(postgres, opening)
     }
 
     fn ask(&self, sql: &str, values: &[&str]) -> Result<Vec<Row>, LedgerError> {
@@ -224,7 +224,7 @@ impl Counting for Postgres {
 
 /// Opens what follows the scheme in a URL.
 pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Postgres>, OpenError> {
-    let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
+    let settings = Settings::parse(url, &environment)?;
     let (schema, shown) = (settings.schema.clone(), settings.reach.shown.clone());
     let (tls, allow_unsafe) = (tls::tls(&settings)?, settings.reach.allows_unsafe);
     let remote = Remote::open("floe-postgres", Database { settings, tls }, opening)?;
@@ -234,7 +234,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Postgres>,
 
 /// Whether a URL can be read, options included. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
+    Settings::parse(url, &environment).map(drop)
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ use self::connect::Server;
 use self::keys::{Keys, REALM, REALMS, ahead_of, place_of};
 use self::scripts::{ANOTHER, LAYOUT, Script};
 use self::url::Settings;
+use crate::options::environment;
 use crate::remote::{self, Remote, realm as words};
 use crate::{DEFAULT_REALM, OpenError, Opening};
 
@@ -320,17 +321,15 @@ fn bound(kind: u8, field: &str) -> Vec<u8> {
 /// Opens a URL.
 pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Redis>, OpenError> {
     let realm = opening.realm().to_owned();
-    let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
+    let settings = Settings::parse(url, &environment)?;
     let shown = settings.reach.shown.clone();
     let remote = Remote::open("floe-redis", Server::new(settings, Keys::of(&realm))?, opening)?;
-    let redis = Redis { remote, realm, shown };
-    let place = remote::stored::enter(&redis, opening)?;
-    Ok(Stored::new(redis, place))
+    remote::stored::open(Redis { remote, realm, shown }, opening)
 }
 
 /// Whether a URL can be read, options included. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
+    Settings::parse(url, &environment).map(drop)
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use floe::{Name, UnixMillis};
 use self::link::Servers;
 use self::url::Settings;
 use crate::offer::{Answer, Call, PAGE, Text};
+use crate::options::environment;
 use crate::remote::Remote;
 use crate::{OpenError, Opening};
 
@@ -39,7 +40,7 @@ pub(crate) struct Served {
 
 /// Opens what a URL names.
 pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Served, OpenError> {
-    let settings = Settings::parse(url, &|name| std::env::var(name).ok())?;
+    let settings = Settings::parse(url, &environment)?;
     if opening.servers >= MOST_SERVERS {
         return Err(OpenError::Ledger(LedgerError::Unavailable(format!(
             "the call was passed from floe server to floe server, {MOST_SERVERS} times, and goes no further ({}): the \
@@ -54,7 +55,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Served, OpenError
 
 /// Whether a URL can be read, including its files. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Servers::new(Settings::parse(url, &|name| std::env::var(name).ok())?, &Opening::of("")).map(drop)
+    Servers::new(Settings::parse(url, &environment)?, &Opening::of("")).map(drop)
 }
 
 impl Served {

@@ -33,6 +33,7 @@ use self::jute::{Request, code};
 use self::records::Realm;
 use self::trouble::Error;
 use self::url::Settings;
+use crate::options::environment;
 use crate::remote::{self, Remote};
 use crate::{DEFAULT_REALM, OpenError, Opening};
 
@@ -202,17 +203,15 @@ pub(crate) fn fuzzed(bytes: &[u8]) {
 /// Opens what follows the scheme in a URL.
 pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Zookeeper>, OpenError> {
     let name = opening.realm().to_owned();
-    let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
+    let settings = Settings::parse(url, &environment)?;
     let path = settings.path.clone();
     let remote = Remote::open("floe-zookeeper", Ensemble::new(settings, &name)?, opening)?;
-    let ensemble = Zookeeper { remote, path, name, realm: OnceLock::new() };
-    let place = remote::stored::enter(&ensemble, opening)?;
-    Ok(Stored::new(ensemble, place))
+    remote::stored::open(Zookeeper { remote, path, name, realm: OnceLock::new() }, opening)
 }
 
 /// Whether a URL can be read, options included. Nobody is connected to.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
+    Settings::parse(url, &environment).map(drop)
 }
 
 #[cfg(test)]

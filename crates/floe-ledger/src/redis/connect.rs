@@ -50,7 +50,7 @@ impl Server {
         Ok(Self { settings, tls, keys })
     }
 
-    async fn reach(&self) -> Result<Link, RedisError> {
+    async fn link(&self) -> Result<Link, RedisError> {
         let stream = self.settings.at.connect(self.tls.as_ref()).await?;
         // floe bounds its calls itself, and sends AUTH and SELECT itself: see `checks::introduce`.
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
@@ -70,7 +70,7 @@ impl Connect for Server {
     }
 
     async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
-        let mut link = self.reach().await.map_err(Trouble::Store)?;
+        let mut link = self.link().await.map_err(Trouble::Store)?;
         let mut remarks = Vec::new();
         checks::introduce(&mut link, &self.settings).await?;
         link.is_in_a_cluster = checks::check_server(&mut link, &self.settings, &mut remarks).await?;

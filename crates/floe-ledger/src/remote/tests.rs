@@ -39,6 +39,7 @@ pub(crate) fn golden(store: &str, read: impl Fn(&str, Environment<'_>) -> Result
         };
         found.push_str(&format!("{written} => {told}\n"));
     }
+    assert!(!found.contains("=> TOLD"), "a part of a password is shown: {found}");
     if std::env::var("GENERATED").is_ok_and(|how| how == "overwrite") {
         fs::write(&list, &found).unwrap();
     }

@@ -2,7 +2,8 @@
 //!
 //! A store says in a [`Form`] what its URLs look like, and takes from a [`Url`] what it needs:
 //! `scheme://credentials@host:port,host:port/path?option=value&option=value`. What they have in common is read here, once.
-//! No error shows a part of the URL that may be a part of a password: `@`, `/`, `?` or `#` in one may not be escaped.
+//! No error shows a part of the URL that may be a part of a password: a user may have left a `@`, `/`, `?` or `#` in it
+//! unescaped.
 
 use std::time::Duration;
 
