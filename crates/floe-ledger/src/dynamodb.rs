@@ -259,6 +259,6 @@ mod tests {
         assert!(asked("dynamodb://ids?region=eu/central").contains("`eu/central` is no region"));
         assert!(asked("dynamodb://ids?region=eu%0Acentral").contains("the region has a space, a line break"));
         assert!(asked("dynamodb://ids?key_id=a").contains("key_id and password_file belong together"));
-        assert!(asked("dynamodb://ids?account=a").contains("a dynamodb: URL has no option `account`"));
+        assert!(asked("dynamodb://ids?account=a").contains("`dynamodb://` has no option `account`"));
     }
 }

@@ -72,7 +72,7 @@ fn what_is_wrong_in_a_url_is_named_with_the_way_out() {
     assert!(asked("s3://bucket?endpoint=ftp://minio").contains("a URL such as https://minio.example:9000"));
     assert!(asked("s3://bucket?key_id=a%0Ab&password_file=/a").contains("letters and digits"));
     assert!(asked("s3://bucket?region=eu%0Acentral").contains("the region has a space, a line break"));
-    assert!(asked("s3://bucket?realm=a").contains("a s3: URL has no option `realm`: it has max_wait"));
+    assert!(asked("s3://bucket?realm=a").contains("`s3://` has no option `realm`: it has max_wait"));
     assert!(asked("gs://bucket?region=eu").contains("has no option `region`"));
     assert!(asked("s3://bucket?max_wait=1y").contains("max_wait=1y"));
     assert!(asked("s3://bucket?sslrootcert=/nowhere&endpoint=https://a").contains("/nowhere cannot be used"));

@@ -39,7 +39,8 @@ pub(crate) fn golden(store: &str, read: impl Fn(&str, Environment<'_>) -> Result
         };
         found.push_str(&format!("{written} => {told}\n"));
     }
-    assert!(!found.contains("=> TOLD"), "a part of a password is shown: {found}");
+    let told: Vec<_> = found.lines().filter(|line| line.contains("=> TOLD")).collect();
+    assert!(told.is_empty(), "a part of a password is shown: {told:#?}");
     if std::env::var("GENERATED").is_ok_and(|how| how == "overwrite") {
         fs::write(&list, &found).unwrap();
     }

@@ -110,7 +110,7 @@ impl Form {
                 return Err(self.no_url());
             }
             return Err(OpenError::Asked(format!(
-                "a {scheme}: URL has no option `{name}`: it has {}",
+                "`{scheme}://` has no option `{name}`: it has {}",
                 self.options.concat().join(", ")
             )));
         }
