@@ -21,7 +21,7 @@
 //! [`LedgerError::Unavailable`]. A throttled request is sent again within that time. A missing table is made, which
 //! takes some seconds. Calls may come from any thread, including threads of an async runtime.
 
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::LedgerError;
 use floe::store::{Entry, Put, Store, Stored, Version};
 use serde_json::{Value, json};
 
@@ -46,14 +46,14 @@ const PAGE: usize = 1_000;
 const CONDITION: &str = "ConditionalCheckFailedException";
 
 /// A table. Each realm's records are the items of one folder.
-struct Table {
+pub(crate) struct Table {
     endpoint: Endpoint,
     settings: Settings,
     driver: Driver,
 }
 
 /// Opens a URL.
-pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Table>, OpenError> {
     crate::realm_name(opening.realm())?;
     let settings = Settings::parse(url)?;
     let endpoint = Endpoint::of(&settings)?;
@@ -63,7 +63,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
     let place = stored::enter(&table, opening)?;
     let conditions = ["attribute_not_exists", "a comparison with what was read"];
     stored::check_conditions(&table, opening.realm(), &Version::new("another"), conditions)?;
-    Ok(Box::new(Stored::new(table, place)))
+    Ok(Stored::new(table, place))
 }
 
 /// Whether a URL can be read, options included. It makes no connection.
@@ -259,6 +259,6 @@ mod tests {
         assert!(asked("dynamodb://ids?region=eu/central").contains("`eu/central` is no region"));
         assert!(asked("dynamodb://ids?region=eu%0Acentral").contains("the region has a space, a line break"));
         assert!(asked("dynamodb://ids?key_id=a").contains("key_id and password_file belong together"));
-        assert!(asked("dynamodb://ids?account=a").contains("a dynamodb: URL has no option `account`"));
+        assert!(asked("dynamodb://ids?account=a").contains("`dynamodb://` has no option `account`"));
     }
 }

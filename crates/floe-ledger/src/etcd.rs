@@ -37,15 +37,16 @@
 
 use std::sync::Arc;
 
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::LedgerError;
 use floe::store::{Entry, Put, Store, Stored, Version};
 
 use self::connect::Cluster;
 use self::messages::{Compare, Operation, RangeRequest, TxnRequest, TxnResponse};
 use self::trouble::Fault;
 use self::url::Settings;
+use crate::options::environment;
 use crate::remote::{self, Remote, realm as words};
-use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
+use crate::{DEFAULT_REALM, OpenError, Opening};
 
 mod connect;
 mod history;
@@ -86,17 +87,7 @@ impl Etcd {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_in(url: &str, realm: &str) -> Result<Stored<Self>, OpenError> {
-        Self::enter(url, &Opening::of(realm))
-    }
-
-    fn enter(url: &str, opening: &Opening) -> Result<Stored<Self>, OpenError> {
-        realm_name(opening.realm())?;
-        let settings = Arc::new(Settings::parse(url, &|variable| std::env::var(variable).ok())?);
-        let cluster = Cluster::new(Arc::clone(&settings), opening.realm())?;
-        let etcd = Self { remote: Remote::open("floe-etcd", cluster, opening)?, settings };
-        layout::enter(&etcd, opening)?;
-        let place = remote::stored::enter(&etcd, opening)?;
-        Ok(Stored::new(etcd, place))
+        open_url(url, &Opening::of(realm))
     }
 
     fn path(&self, key: &str) -> Vec<u8> {
@@ -143,10 +134,10 @@ impl Store for Etcd {
         let mut found = outcome.found();
         let (record, guard, version) = (found.next(), found.next().flatten(), found.next().flatten());
         if guard.as_ref() != Some(&wanted) {
-            layout::check_version(version.as_deref(), &self.settings.shown)?;
+            layout::check_version(version.as_deref(), &self.settings.reach.shown)?;
             return Err(match guard {
-                None => words::is_gone(&self.settings.shown, "the realm"),
-                Some(_) => words::is_another(&self.settings.shown),
+                None => words::is_gone(&self.settings.reach.shown, "the realm"),
+                Some(_) => words::is_another(&self.settings.reach.shown),
             });
         }
         Ok(Put::Found(record.flatten().map(entry)))
@@ -199,13 +190,17 @@ impl Store for Etcd {
 }
 
 /// Opens what follows the scheme in a URL.
-pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Etcd::enter(url, opening)?))
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Etcd>, OpenError> {
+    let settings = Arc::new(Settings::parse(url, &environment)?);
+    let cluster = Cluster::new(Arc::clone(&settings), opening.realm())?;
+    let etcd = Etcd { remote: Remote::open("floe-etcd", cluster, opening)?, settings };
+    layout::enter(&etcd, opening)?;
+    remote::stored::open(etcd, opening)
 }
 
 /// Whether a URL can be read, options included. Nobody is connected to.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
+    Settings::parse(url, &environment).map(drop)
 }
 
 #[cfg(test)]

@@ -51,6 +51,9 @@ pub mod object;
 pub mod offer;
 #[cfg_attr(all(feature = "served", not(feature = "mysql")), allow(dead_code))]
 mod opening;
+// A build with few ledgers does not use all of it.
+#[cfg_attr(not(all(feature = "mysql", feature = "redis", feature = "sqlite")), allow(dead_code))]
+mod options;
 #[cfg(feature = "postgres-no-tls")]
 pub mod postgres;
 #[cfg(feature = "redis")]
@@ -232,7 +235,7 @@ mod pages {
 mod tests {
     use std::time::Duration;
 
-    use crate::remote::options::{CONNECT_TIMEOUT, MAX_WAIT};
+    use crate::options::{CONNECT_TIMEOUT, MAX_WAIT};
     use crate::{cache, mysql, object, offer, remote::pool, served, sqlite::witness};
 
     /// Sentences of the pages with a limit or a default of this crate. Small numbers are words there, so they are compared

@@ -28,15 +28,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use floe::UnixMillis;
-use floe::ledger::{Ledger, LedgerError, Token};
+use floe::ledger::{LedgerError, Token};
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 
 use self::connect::{Database, Link};
 use self::session::{Answer, Row};
 use self::trouble::Error;
 use self::url::Settings;
+use crate::options::environment;
 use crate::remote::{self, Remote, realm as words};
-use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
+use crate::{DEFAULT_REALM, OpenError, Opening};
 
 mod channel;
 mod connect;
@@ -74,22 +75,7 @@ impl Mysql {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_in(url: &str, realm: &str) -> Result<Stored<Self>, OpenError> {
-        Self::enter(url, &Opening::of(realm))
-    }
-
-    fn enter(url: &str, opening: &Opening) -> Result<Stored<Self>, OpenError> {
-        realm_name(opening.realm())?;
-        let settings = Arc::new(Settings::parse(url, &|variable| std::env::var(variable).ok())?);
-        let remote = Remote::open("floe-mysql", Database::new(Arc::clone(&settings))?, opening)?;
-        let (known, wanted) = (Arc::clone(&settings), opening.clone());
-        let entered = remote.ask(|link| Box::pin(async move { schema::enter(link, &known, &wanted).await }));
-        entered.map_err(|trouble| match trouble {
-            Trouble::Store(error) => trouble::at_open(&error, &settings.shown),
-            other => remote.words(other).into(),
-        })?;
-        let mysql = Self { remote };
-        let place = remote::stored::enter(&mysql, opening)?;
-        Ok(Stored::new(mysql, place))
+        open_url(url, &Opening::of(realm))
     }
 
     /// The result of a packet that compares and swaps.
@@ -241,13 +227,21 @@ pub(crate) fn fuzzed(bytes: &[u8], is_logged_in: bool) {
 }
 
 /// Opens a URL.
-pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Mysql::enter(url, opening)?))
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Mysql>, OpenError> {
+    let settings = Arc::new(Settings::parse(url, &environment)?);
+    let remote = Remote::open("floe-mysql", Database::new(Arc::clone(&settings))?, opening)?;
+    let (known, wanted) = (Arc::clone(&settings), opening.clone());
+    let entered = remote.ask(|link| Box::pin(async move { schema::enter(link, &known, &wanted).await }));
+    entered.map_err(|trouble| match trouble {
+        Trouble::Store(error) => trouble::at_open(&error, &settings.reach.shown),
+        other => remote.words(other).into(),
+    })?;
+    remote::stored::open(Mysql { remote }, opening)
 }
 
 /// Whether a URL can be read, options included. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
+    Settings::parse(url, &environment).map(drop)
 }
 
 #[cfg(test)]

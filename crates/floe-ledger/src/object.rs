@@ -21,7 +21,7 @@
 
 use std::sync::Arc;
 
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::LedgerError;
 use floe::store::{Entry, Put, Store, Stored, Version};
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::path::Path;
@@ -59,7 +59,7 @@ pub(crate) struct Bucket {
 }
 
 /// Opens what follows the scheme in a URL.
-pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Bucket>, OpenError> {
     crate::realm_name(opening.realm())?;
     let settings = Settings::parse(url)?;
     let client = settings.client()?;
@@ -75,7 +75,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
     let place = stored::enter(&bucket, opening)?;
     let other = Version::new("\"00000000000000000000000000000000\"\n1");
     stored::check_conditions(&bucket, opening.realm(), &other, ["If-None-Match", "If-Match"])?;
-    Ok(Box::new(Stored::new(bucket, place)))
+    Ok(Stored::new(bucket, place))
 }
 
 /// Whether a URL can be read, options included. It makes no connection.

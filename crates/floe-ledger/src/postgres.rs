@@ -25,7 +25,7 @@
 use std::ops::Range;
 
 use floe::UnixMillis;
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::LedgerError;
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 use tokio_postgres::Error;
 
@@ -34,6 +34,7 @@ use self::queries::{DroppedApart, column};
 pub use self::queries::{Queries, QueryError, Row};
 use self::statements::{Statements, TIME};
 use self::url::Settings;
+use crate::options::environment;
 use crate::remote::{self, Remote};
 use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
@@ -80,7 +81,7 @@ impl Postgres {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_in(url: &str, realm: &str) -> Result<Stored<Self>, OpenError> {
-        Self::enter(url, &Opening::of(realm))
+        open_url(url, &Opening::of(realm))
     }
 
     /// Blocks while it opens the ledger in a `schema` of a database to which the program already has connections. It is
@@ -110,16 +111,6 @@ impl Postgres {
         Self::on(Box::new(DroppedApart::new(queries)), schema, shown.clone(), shown, false, opening)
     }
 
-    fn enter(url: &str, opening: &Opening) -> Result<Stored<Self>, OpenError> {
-        realm_name(opening.realm())?;
-        let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
-        let (schema, shown) = (settings.schema.clone(), settings.shown.clone());
-        let (tls, allow_unsafe) = (tls::tls(&settings)?, settings.allow_unsafe);
-        let remote = Remote::open("floe-postgres", Database { settings, tls }, opening)?;
-        let described = remote.describe();
-        Self::on(Box::new(remote), schema, shown, described, allow_unsafe, opening)
-    }
-
     fn on(
         queries: Box<dyn Queries>,
         schema: String,
@@ -131,8 +122,7 @@ impl Postgres {
         let remarks = schema::enter(&*queries, &schema, &shown, allow_unsafe, opening)?;
         let described = remarks.iter().fold(described, |described, remark| format!("{described} ({remark})"));
         let postgres = Self { queries, statements: Statements::in_schema(&schema), shown, described };
-        let place = remote::stored::enter(&postgres, opening)?;
-        Ok(Stored::new(postgres, place))
+        remote::stored::open(postgres, opening)
     }
 
     fn ask(&self, sql: &str, values: &[&str]) -> Result<Vec<Row>, LedgerError> {
@@ -233,13 +223,18 @@ impl Counting for Postgres {
 }
 
 /// Opens what follows the scheme in a URL.
-pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Postgres::enter(url, opening)?))
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Postgres>, OpenError> {
+    let settings = Settings::parse(url, &environment)?;
+    let (schema, shown) = (settings.schema.clone(), settings.reach.shown.clone());
+    let (tls, allow_unsafe) = (tls::tls(&settings)?, settings.reach.allows_unsafe);
+    let remote = Remote::open("floe-postgres", Database { settings, tls }, opening)?;
+    let described = remote.describe();
+    Postgres::on(Box::new(remote), schema, shown, described, allow_unsafe, opening)
 }
 
 /// Whether a URL can be read, options included. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
+    Settings::parse(url, &environment).map(drop)
 }
 
 #[cfg(test)]

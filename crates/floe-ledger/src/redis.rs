@@ -33,7 +33,7 @@
 use std::ops::Range;
 
 use floe::UnixMillis;
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::LedgerError;
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 use redis::{FromRedisValue, RedisError, cmd};
 
@@ -41,8 +41,9 @@ use self::connect::Server;
 use self::keys::{Keys, REALM, REALMS, ahead_of, place_of};
 use self::scripts::{ANOTHER, LAYOUT, Script};
 use self::url::Settings;
+use crate::options::environment;
 use crate::remote::{self, Remote, realm as words};
-use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
+use crate::{DEFAULT_REALM, OpenError, Opening};
 
 mod checks;
 mod connect;
@@ -89,18 +90,7 @@ impl Redis {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_in(url: &str, realm: &str) -> Result<Stored<Self>, OpenError> {
-        Self::enter(url, &Opening::of(realm))
-    }
-
-    fn enter(url: &str, opening: &Opening) -> Result<Stored<Self>, OpenError> {
-        let realm = opening.realm().to_owned();
-        realm_name(&realm)?;
-        let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
-        let shown = settings.shown.clone();
-        let remote = Remote::open("floe-redis", Server::new(settings, Keys::of(&realm))?, opening)?;
-        let redis = Self { remote, realm, shown };
-        let place = remote::stored::enter(&redis, opening)?;
-        Ok(Stored::new(redis, place))
+        open_url(url, &Opening::of(realm))
     }
 
     /// Runs a script on a realm.
@@ -329,13 +319,17 @@ fn bound(kind: u8, field: &str) -> Vec<u8> {
 }
 
 /// Opens a URL.
-pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Redis::enter(url, opening)?))
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Redis>, OpenError> {
+    let realm = opening.realm().to_owned();
+    let settings = Settings::parse(url, &environment)?;
+    let shown = settings.reach.shown.clone();
+    let remote = Remote::open("floe-redis", Server::new(settings, Keys::of(&realm))?, opening)?;
+    remote::stored::open(Redis { remote, realm, shown }, opening)
 }
 
 /// Whether a URL can be read, options included. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
+    Settings::parse(url, &environment).map(drop)
 }
 
 #[cfg(test)]

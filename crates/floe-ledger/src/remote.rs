@@ -14,28 +14,26 @@ use floe::ledger::LedgerError;
 
 use self::driver::Driver;
 use self::pool::Pool;
+use self::url::Reach;
 use crate::opening::Missing;
-use crate::{OpenError, Opening};
+use crate::{OpenError, Opening, realm_name};
 
 // A build with few ledgers does not use all of these modules.
 pub(crate) mod driver;
-#[cfg(any(feature = "etcd", feature = "served"))]
 pub(crate) mod endpoint;
-#[cfg_attr(
-    not(all(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),
-    allow(dead_code)
-)]
-pub(crate) mod options;
 pub(crate) mod pool;
 #[cfg_attr(
     not(all(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),
     allow(dead_code)
 )]
 pub(crate) mod realm;
+#[cfg(feature = "tls")]
+pub(crate) mod socket;
 pub(crate) mod ssl_mode;
 pub(crate) mod stored;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
+pub(crate) mod url;
 
 /// How an adapter reaches its server.
 pub(crate) trait Connect: Send + Sync + 'static {
@@ -44,11 +42,8 @@ pub(crate) trait Connect: Send + Sync + 'static {
     /// An error on a connection.
     type Error: Send + 'static;
 
-    /// The server's URL without credentials: `postgres://db:5432/ids`.
-    fn shown(&self) -> &str;
-
-    /// How long a call and a connect take at most.
-    fn bounds(&self) -> Bounds;
+    /// What the URL says of the way to the server.
+    fn reach(&self) -> &Reach;
 
     /// Connects, checks that the server is fit, and enters the realm. If the realm's id is known, a missing table or realm is
     /// an error; otherwise this makes it, if [`Wanted::may_make`] allows it.
@@ -110,9 +105,18 @@ impl Wanted<'_> {
         }
     }
 
-    /// Whether the caller may upgrade what an older version made.
-    pub(crate) fn may_change(&self) -> bool {
-        self.opening.missing != Missing::Look
+    /// Whether `what`, which an older floe made, may be upgraded.
+    ///
+    /// # Errors
+    /// `Unfit` for a caller that only looks.
+    pub(crate) fn may_change(&self, what: &str, version: i64, shown: &str) -> Result<(), LedgerError> {
+        if self.opening.missing != Missing::Look {
+            return Ok(());
+        }
+        Err(LedgerError::Unfit(format!(
+            "{what} at {shown} are those of an older floe (version {version}), and this command does not change them: run \
+             `floe serve` or `floe mint` to update them, or use the older floe"
+        )))
     }
 
     /// # Errors
@@ -208,10 +212,11 @@ pub(crate) struct Remote<C: Connect> {
 impl<C: Connect> Remote<C> {
     /// Starts the thread `name`, and makes the first connection.
     pub(crate) fn open(name: &str, connect: C, opening: &Opening) -> Result<Self, OpenError> {
+        realm_name(opening.realm())?;
         let pool = Arc::new(Pool::new(connect, opening.clone()));
         let closed = Arc::clone(&pool);
         let driver =
-            Driver::start(name, pool.connect.shown(), Box::pin(async move { closed.close().await }))?;
+            Driver::start(name, &pool.connect.reach().shown, Box::pin(async move { closed.close().await }))?;
         let remote = Self { pool, found: OnceLock::new(), driver };
         match remote.wait(remote.pool.begin()) {
             Ok(remarks) => {
@@ -256,18 +261,21 @@ impl<C: Connect> Remote<C> {
     /// The server's URL without credentials, and the remarks.
     pub(crate) fn describe(&self) -> String {
         let found = self.found.get().map_or("", String::as_str);
-        format!("{}{found}", self.pool.connect.shown())
+        format!("{}{found}", self.pool.connect.reach().shown)
     }
 
     pub(crate) fn words(&self, trouble: Trouble<C::Error>) -> LedgerError {
         let connect = &self.pool.connect;
-        trouble.words(connect.shown(), |error| connect.at_work(error))
+        trouble.words(&connect.reach().shown, |error| connect.at_work(error))
     }
 
     fn wait<T: Send>(
         &self,
         work: impl Future<Output = Result<T, Trouble<C::Error>>> + Send,
     ) -> Result<T, Trouble<C::Error>> {
-        self.driver.wait(self.pool.connect.bounds().max_wait, work)
+        self.driver.wait(self.pool.connect.reach().bounds.max_wait, work)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -27,7 +27,10 @@ macro_rules! store {
             schemes: &$schemes,
             rest: $rest,
             #[cfg(feature = $feature)]
-            calls: Some(Calls { check: crate::$module::check_url, open: crate::$module::open_url }),
+            calls: Some(Calls {
+                check: crate::$module::check_url,
+                open: |url, opening| Ok(Box::new(crate::$module::open_url(url, opening)?)),
+            }),
             #[cfg(not(feature = $feature))]
             calls: None,
         }

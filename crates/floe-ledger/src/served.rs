@@ -23,8 +23,9 @@ use floe::{Name, UnixMillis};
 use self::link::Servers;
 use self::url::Settings;
 use crate::offer::{Answer, Call, PAGE, Text};
+use crate::options::environment;
 use crate::remote::Remote;
-use crate::{OpenError, Opening, realm_name};
+use crate::{OpenError, Opening};
 
 mod link;
 mod url;
@@ -33,29 +34,28 @@ mod url;
 pub(crate) const MOST_SERVERS: u8 = 4;
 
 /// A ledger behind a floe server.
-struct Served {
+pub(crate) struct Served {
     remote: Remote<Servers>,
 }
 
 /// Opens what a URL names.
-pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
-    realm_name(opening.realm())?;
-    let settings = Settings::parse(url, &|name| std::env::var(name).ok())?;
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Served, OpenError> {
+    let settings = Settings::parse(url, &environment)?;
     if opening.servers >= MOST_SERVERS {
         return Err(OpenError::Ledger(LedgerError::Unavailable(format!(
             "the call was passed from floe server to floe server, {MOST_SERVERS} times, and goes no further ({}): the \
              ledgers of these servers form a ring, so there is no store. Look at `ledger` of each server, and set it \
              to a store on one of them",
-            settings.shown
+            settings.reach.shown
         ))));
     }
     let servers = Servers::new(settings, opening)?;
-    Ok(Box::new(Served { remote: Remote::open("floe-served", servers, opening)? }))
+    Ok(Served { remote: Remote::open("floe-served", servers, opening)? })
 }
 
 /// Whether a URL can be read, including its files. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Servers::new(Settings::parse(url, &|name| std::env::var(name).ok())?, &Opening::of("")).map(drop)
+    Servers::new(Settings::parse(url, &environment)?, &Opening::of("")).map(drop)
 }
 
 impl Served {

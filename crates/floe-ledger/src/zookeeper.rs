@@ -25,7 +25,7 @@
 use std::sync::OnceLock;
 
 use floe::UnixMillis;
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::LedgerError;
 use floe::store::{Entry, Put, Store, Stored, Version};
 
 use self::connect::Ensemble;
@@ -33,8 +33,9 @@ use self::jute::{Request, code};
 use self::records::Realm;
 use self::trouble::Error;
 use self::url::Settings;
+use crate::options::environment;
 use crate::remote::{self, Remote};
-use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
+use crate::{DEFAULT_REALM, OpenError, Opening};
 
 mod connect;
 mod former;
@@ -79,18 +80,7 @@ impl Zookeeper {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_in(url: &str, realm: &str) -> Result<Stored<Self>, OpenError> {
-        Self::enter(url, &Opening::of(realm))
-    }
-
-    fn enter(url: &str, opening: &Opening) -> Result<Stored<Self>, OpenError> {
-        let name = opening.realm().to_owned();
-        realm_name(&name)?;
-        let settings = Settings::parse(url, &|variable| std::env::var(variable).ok())?;
-        let path = settings.path.clone();
-        let remote = Remote::open("floe-zookeeper", Ensemble::new(settings, &name)?, opening)?;
-        let ensemble = Self { remote, path, name, realm: OnceLock::new() };
-        let place = remote::stored::enter(&ensemble, opening)?;
-        Ok(Stored::new(ensemble, place))
+        open_url(url, &Opening::of(realm))
     }
 
     /// Notes where the records of the realm are that was opened.
@@ -211,13 +201,17 @@ pub(crate) fn fuzzed(bytes: &[u8]) {
 }
 
 /// Opens what follows the scheme in a URL.
-pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
-    Ok(Box::new(Zookeeper::enter(url, opening)?))
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Zookeeper>, OpenError> {
+    let name = opening.realm().to_owned();
+    let settings = Settings::parse(url, &environment)?;
+    let path = settings.path.clone();
+    let remote = Remote::open("floe-zookeeper", Ensemble::new(settings, &name)?, opening)?;
+    remote::stored::open(Zookeeper { remote, path, name, realm: OnceLock::new() }, opening)
 }
 
 /// Whether a URL can be read, options included. Nobody is connected to.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Settings::parse(url, &|variable| std::env::var(variable).ok()).map(drop)
+    Settings::parse(url, &environment).map(drop)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use floe::ledger::LedgerError;
-use rustls::ClientConfig;
+use tokio_rustls::TlsConnector;
 
 use super::history::History;
 use super::link::Link;
@@ -13,12 +13,13 @@ use super::url::{Endpoint, Settings};
 use super::{Trouble, layout, trouble};
 use crate::OpenError;
 use crate::remote::endpoint::{Turn, share};
-use crate::remote::{Bounds, Connect, Connected, Wanted};
+use crate::remote::url::Reach;
+use crate::remote::{Connect, Connected, Wanted};
 
 /// How a cluster is reached.
 pub(super) struct Cluster {
     settings: Arc<Settings>,
-    tls: Option<Arc<ClientConfig>>,
+    tls: Option<TlsConnector>,
     /// The keys of the layout's version and of the realm.
     looked_at: [Vec<u8>; 2],
     history: Arc<History>,
@@ -27,13 +28,13 @@ pub(super) struct Cluster {
 
 impl Cluster {
     pub(super) fn new(settings: Arc<Settings>, realm: &str) -> Result<Self, OpenError> {
-        let tls = settings.tls.as_ref().map(|tls| tls.client().map(Arc::new)).transpose()?;
+        let tls = settings.reach.tls.connector(&settings.endpoints, Some("h2"))?;
         let looked_at = [layout::KEY, &format!("realm/{realm}")].map(|key| settings.path(key));
         Ok(Self { settings, tls, looked_at, history: Arc::default(), turn: Turn::anywhere() })
     }
 
     async fn enter(&self, endpoint: &Endpoint) -> Result<Connected<Link>, Trouble> {
-        let Settings { login, allow_unsafe, .. } = &*self.settings;
+        let Settings { login, reach, .. } = &*self.settings;
         let history = Arc::clone(&self.history);
         let mut link = Link::connect(endpoint, self.tls.as_ref(), login.as_ref(), history).await?;
         let status = link.call(&StatusRequest {}).await?;
@@ -45,7 +46,7 @@ impl Cluster {
         let mut remarks = Vec::new();
         match judge(&status.version) {
             Verdict::Fit => {}
-            Verdict::Unsafe(what) if *allow_unsafe => remarks.push(format!("unsafe: {what}")),
+            Verdict::Unsafe(what) if reach.allows_unsafe => remarks.push(format!("unsafe: {what}")),
             Verdict::Unsafe(what) => {
                 return Err(LedgerError::Unfit(format!(
                     "etcd at {endpoint}: {what}. Update it to 3.4.22, 3.5.6 or newer, or accept the loss with \
@@ -59,7 +60,7 @@ impl Cluster {
         }
         // This takes a majority of the members, and the rights to both.
         let found = link.txn(&TxnRequest::look(self.looked_at.clone())).await?;
-        layout::check_version(found.found().next().flatten().as_deref(), &self.settings.shown)?;
+        layout::check_version(found.found().next().flatten().as_deref(), &self.settings.reach.shown)?;
         Ok(Connected { link, realm_id: None, remarks })
     }
 }
@@ -68,12 +69,8 @@ impl Connect for Cluster {
     type Link = Link;
     type Error = Fault;
 
-    fn shown(&self) -> &str {
-        &self.settings.shown
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.settings.bounds
+    fn reach(&self) -> &Reach {
+        &self.settings.reach
     }
 
     /// Tries each member once, and none for longer than its share of the time. A member without a majority behind it
@@ -82,7 +79,7 @@ impl Connect for Cluster {
         let endpoints = &self.settings.endpoints;
         let mut last = Trouble::NoThread;
         for endpoint in self.turn.through(endpoints) {
-            let (bound, late) = (self.bounds().connect, |text: &str| Fault::broken(endpoint, &text));
+            let (bound, late) = (self.reach().bounds.connect, |text: &str| Fault::broken(endpoint, &text));
             let entered = share(bound, endpoints.len(), self.enter(endpoint), late).await;
             match entered {
                 Err(Trouble::Store(fault)) if !fault.is_final() => last = Trouble::Store(fault),

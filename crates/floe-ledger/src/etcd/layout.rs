@@ -73,8 +73,7 @@ pub(super) fn check_version(version: Option<&str>, shown: &str) -> Result<(), Le
 /// # Errors
 /// Those of the cluster; `Unfit` where the realm is not the pinned one, or may not be changed.
 pub(super) fn enter(etcd: &Etcd, opening: &Opening) -> Result<(), LedgerError> {
-    let (shown, realm) = (&etcd.settings.shown, opening.realm());
-    let may_change = Wanted::at_open(opening).may_change();
+    let (shown, realm) = (&etcd.settings.reach.shown, opening.realm());
     let current = VERSION.to_string();
     let (version_key, realm_key) = (etcd.path(KEY), etcd.path(&format!("realm/{realm}")));
     loop {
@@ -87,12 +86,8 @@ pub(super) fn enter(etcd: &Etcd, opening: &Opening) -> Result<(), LedgerError> {
                 if id.is_empty() || id.contains(char::is_whitespace) {
                     return Err(words::is_damaged(shown, &format!("an id of the realm {realm}")));
                 }
-                if !may_change {
-                    return Err(LedgerError::Unfit(format!(
-                        "the realm {realm} at {shown} has the records of an older floe (version 1), and this command does not \
-                         change them: run `floe serve` or `floe mint` to update them, or use the older floe"
-                    )));
-                }
+                let records = format!("the records of the realm {realm}");
+                Wanted::at_open(opening).may_change(&records, 1, shown)?;
                 opening.check_id(id, shown)?;
                 if id == text {
                     vec![

@@ -6,18 +6,12 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::time::Duration;
 
 use h2::RecvStream;
 use h2::client::SendRequest;
 use http::{HeaderMap, HeaderValue, Request, header};
 use prost::Message;
 use prost::bytes::{Buf, BufMut, Bytes, BytesMut};
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
-use socket2::{SockRef, TcpKeepalive};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
@@ -29,10 +23,6 @@ use super::url::{Endpoint, Login};
 
 /// The longest answer that is read. A page of a list is the longest that floe asks for, and far below.
 const MAX_ANSWER: usize = 64 << 20;
-
-/// When a silent connection is probed by TCP. HTTP/2's own probes are answered by etcd with an end of the connection
-/// where no call is under way.
-const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// A connection to one member.
 pub(super) struct Link {
@@ -51,24 +41,17 @@ impl Link {
     /// Connects, and logs in where there is somebody to log in.
     pub(super) async fn connect(
         endpoint: &Endpoint,
-        tls: Option<&Arc<ClientConfig>>,
+        tls: Option<&TlsConnector>,
         login: Option<&Login>,
         history: Arc<History>,
     ) -> Result<Self, Fault> {
         let broken = |error: &dyn std::fmt::Display| Fault::broken(endpoint, error);
-        let socket = TcpStream::connect((endpoint.host.as_str(), endpoint.port)).await;
-        let socket = socket.map_err(|error| broken(&error))?;
-        let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 3);
-        let set = socket.set_nodelay(true).and(SockRef::from(&socket).set_tcp_keepalive(&keepalive));
-        set.map_err(|error| broken(&error))?;
-        let (requests, task, scheme) = match tls {
-            None => spawn(socket, endpoint, "http").await?,
-            Some(config) => {
-                let host = ServerName::try_from(endpoint.host.clone()).map_err(|error| broken(&error))?;
-                let stream = TlsConnector::from(Arc::clone(config)).connect(host, socket).await;
-                spawn(stream.map_err(|error| broken(&format!("TLS: {error}")))?, endpoint, "https").await?
-            }
-        };
+        let socket = endpoint.connect(tls).await.map_err(|error| broken(&error))?;
+        let (requests, connection) = h2::client::handshake(socket).await.map_err(|error| broken(&error))?;
+        // TCP probes a silent connection: etcd answers HTTP/2's probes with an end of the connection where no call is under
+        // way. An error reaches the caller by its stream.
+        let task = tokio::spawn(async move { drop(connection.await) });
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let (base, endpoint) = (format!("{scheme}://{endpoint}"), endpoint.clone());
         let login = login.cloned();
         let mut link = Self { requests, base, endpoint, login, token: None, history, task };
@@ -146,21 +129,6 @@ impl Link {
         let answer = unframe(message).and_then(|message| Q::Answer::decode(message).ok());
         answer.ok_or_else(|| broken(&"an answer that is not etcd's"))
     }
-}
-
-/// Speaks HTTP/2 on a stream, with a task that reads it whether or not anybody calls.
-async fn spawn<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    stream: S,
-    endpoint: &Endpoint,
-    scheme: &'static str,
-) -> Result<(SendRequest<Bytes>, JoinHandle<()>, &'static str), Fault> {
-    let opened = h2::client::handshake(stream).await;
-    let (requests, connection) = opened.map_err(|error| Fault::broken(endpoint, &error))?;
-    let task = tokio::spawn(async move {
-        // The error reaches the caller by its stream.
-        drop(connection.await);
-    });
-    Ok((requests, task, scheme))
 }
 
 /// The message behind a flag (not compressed) and its length.

@@ -8,6 +8,9 @@ use super::connect::{Verdict, judge};
 use super::layout::record;
 use super::url::Settings;
 use crate::OpenError;
+use crate::remote::ssl_mode::Use;
+use crate::remote::tests::golden;
+use crate::remote::url::Reach;
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();
@@ -18,7 +21,7 @@ fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError>
 fn refused(url: &str, environment: &[(&str, &str)]) -> String {
     match parse(url, environment) {
         Err(error) => error.to_string(),
-        Ok(settings) => panic!("{url} was taken as {}", settings.shown),
+        Ok(settings) => panic!("{url} was taken as {}", settings.reach.shown),
     }
 }
 
@@ -38,7 +41,7 @@ fn what_is_shown_has_no_credentials() {
         ("etcd://[::1]:7,[fe80::1]/x", "etcd://[::1]:7,[fe80::1]:2379/x"),
         ("etcd://127.0.0.1:7/订单", "etcd://127.0.0.1:7/订单"),
     ] {
-        assert_eq!(parse(url, &[]).unwrap().shown, shown);
+        assert_eq!(parse(url, &[]).unwrap().reach.shown, shown);
     }
 }
 
@@ -56,11 +59,11 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
         ("etcd://[::1/x", "no URL of an etcd cluster"),
         ("etcd://h/a%20b", "the prefix"),
         ("etcd://h?max_wait=soon", "500ms or 10s"),
-        ("etcd://h?connect_timeout=1s", "a number of seconds"),
+        ("etcd://h?connect_timeout=1s", "whole seconds"),
         ("etcd://h?unsafe=yes", "allow or refuse"),
         ("etcd://h?schema=a", "it has max_wait, connect_timeout, unsafe, password_file"),
         ("etcd://h?sslmode=allow", "verify-full"),
-        ("etcd://h?sslmode=prefer", "say disable or verify-full"),
+        ("etcd://h?sslmode=prefer", "one of disable, require, verify-ca, verify-full"),
         ("etcd://h?sslmode=verify-full", "sslrootcert=FILE"),
         ("etcd://h?sslrootcert=ca.pem", "say sslmode=verify-full"),
         ("etcd://h?sslcert=a&sslkey=b", "say sslmode=verify-full"),
@@ -81,12 +84,12 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
 #[test]
 fn options_are_read() {
     let settings = parse("etcd://h?max_wait=2s&unsafe=allow&connect_timeout=9", &[]).unwrap();
-    assert!(settings.allow_unsafe && settings.tls.is_none());
-    assert_eq!(settings.bounds.max_wait, Duration::from_secs(2));
-    assert_eq!(settings.bounds.connect, Duration::from_secs(2), "no longer than a call");
+    assert!(settings.reach.allows_unsafe && settings.reach.tls.wanted == Use::Never);
+    assert_eq!(settings.reach.bounds.max_wait, Duration::from_secs(2));
+    assert_eq!(settings.reach.bounds.connect, Duration::from_secs(2), "no longer than a call");
     let settings = parse("etcd://h?sslmode=require", &[]).unwrap();
-    assert!(settings.tls.is_some() && !settings.allow_unsafe);
-    assert_eq!(settings.bounds.connect, Duration::from_secs(3));
+    assert!(settings.reach.tls.wanted == Use::Always && !settings.reach.allows_unsafe);
+    assert_eq!(settings.reach.bounds.connect, Duration::from_secs(3));
 }
 
 #[test]
@@ -116,7 +119,7 @@ fn a_login_comes_from_the_url_then_a_file_then_the_environment() {
 #[test]
 fn a_certificate_that_cannot_be_used_is_named() {
     let url = "etcd://h?sslmode=require&sslcert=/nowhere.pem&sslkey=/nowhere.key";
-    let tls = parse(url, &[]).unwrap().tls.unwrap();
+    let tls = parse(url, &[]).unwrap().reach.tls;
     let text = tls.client().unwrap_err().to_string();
     assert!(text.contains("sslcert: /nowhere.pem cannot be used"), "{text}");
 }
@@ -176,4 +179,23 @@ fn releases_that_lose_what_they_acknowledged_are_known() {
     for version in ["3.3.27", "2.3.8", "0.4.9", "", "3.5", "x"] {
         assert!(matches!(judge(version), Verdict::Unfit(_)), "{version}");
     }
+}
+
+#[test]
+fn every_url_means_what_it_meant() {
+    golden("etcd", |url, environment| {
+        let Settings { endpoints, prefix, login, reach } = Settings::parse(url, environment)?;
+        let Reach { shown, bounds, tls, allows_unsafe } = reach;
+        let login = login.map(|login| (login.name, login.password));
+        let rest = format!(
+            "at={endpoints:?} prefix={prefix:?} login={login:?} tls={} wait={:?} connect={:?} unsafe={allows_unsafe}",
+            match tls.wanted {
+                Use::Always => format!("Some(Tls {{ verify: {:?}, own: {:?} }})", tls.verify, tls.own),
+                _ => "None".to_owned(),
+            },
+            bounds.max_wait,
+            bounds.connect
+        );
+        Ok((shown, rest))
+    });
 }

@@ -4,16 +4,14 @@
 //! from a server is trusted: every length is checked, and no field is read past its packet.
 
 use std::io;
-use std::sync::Arc;
 
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::trouble::Error;
+use crate::remote::endpoint::Endpoint;
 
 /// No packet that floe sends or expects is this long. From 16 MiB on the protocol would split it.
 const LONGEST: usize = 4 << 20;
@@ -71,15 +69,11 @@ impl Channel {
 
     /// The same channel, encrypted. Bytes that arrived before in plain text must not count later: unread ones are an
     /// error.
-    pub(super) async fn encrypt(
-        self,
-        config: Arc<ClientConfig>,
-        host: ServerName<'static>,
-    ) -> Result<Self, Error> {
+    pub(super) async fn encrypt(self, tls: &TlsConnector, at: &Endpoint) -> Result<Self, Error> {
         if !self.socket.buffer().is_empty() {
             return Err(Error::Protocol("more than a greeting before TLS"));
         }
-        let socket = TlsConnector::from(config).connect(host, self.socket.into_inner()).await;
+        let socket = at.encrypt(tls, self.socket.into_inner()).await;
         let socket = Box::new(socket.map_err(Error::Tls)?);
         Ok(Self { socket: BufReader::new(socket), next: self.next, is_encrypted: true })
     }

@@ -1,40 +1,31 @@
 //! A connection that was checked and found fit.
 
+use std::slice;
 use std::sync::Arc;
-use std::time::Duration;
 
 use floe::ledger::LedgerError;
-use rustls::pki_types::ServerName;
-use socket2::{SockRef, TcpKeepalive};
-use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 use super::channel::Channel;
-use super::login::{Encryption, log_in};
+use super::login::log_in;
 use super::session::{Answer, Session};
 use super::trouble::{self, Error};
 use super::url::Settings;
 use super::{Trouble, schema};
 use crate::OpenError;
-use crate::remote::tls::client;
-use crate::remote::{Bounds, Connect, Connected, Wanted};
-
-/// When a silent connection is probed. A firewall in between may have forgotten it.
-const KEEPALIVE: Duration = Duration::from_secs(30);
+use crate::remote::url::Reach;
+use crate::remote::{Connect, Connected, Wanted};
 
 /// How to reach a database.
 pub(super) struct Database {
     settings: Arc<Settings>,
-    encryption: Encryption,
+    tls: Option<TlsConnector>,
 }
 
 impl Database {
     pub(super) fn new(settings: Arc<Settings>) -> Result<Self, OpenError> {
-        let host = ServerName::try_from(settings.host.clone()).map_err(|_| {
-            OpenError::Asked(format!("`{}` is neither a host's name nor an address", settings.host))
-        })?;
-        let config = Arc::new(client(&settings.verify)?);
-        let encryption = Encryption { wanted: settings.use_tls, config, host };
-        Ok(Self { settings, encryption })
+        let tls = settings.reach.tls.connector(slice::from_ref(&settings.at), None)?;
+        Ok(Self { settings, tls })
     }
 
     #[cfg(fuzzing)]
@@ -42,7 +33,7 @@ impl Database {
         let channel = Channel::played(bytes.to_vec());
         let session = match is_logged_in {
             true => Ok(Session::new(channel)),
-            false => log_in(channel, &self.settings.account, &self.encryption).await,
+            false => log_in(channel, &self.settings, self.tls.as_ref()).await,
         };
         let Ok(mut session) = session else { return };
         while let Ok(answers) = session.query("SELECT 1").await {
@@ -53,11 +44,8 @@ impl Database {
     }
 
     async fn log_in(&self) -> Result<Session, Error> {
-        let Settings { host, port, account, .. } = &*self.settings;
-        let socket = TcpStream::connect((host.as_str(), *port)).await?;
-        socket.set_nodelay(true)?;
-        SockRef::from(&socket).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
-        log_in(Channel::new(socket), account, &self.encryption).await
+        let socket = self.settings.at.plain().await?;
+        log_in(Channel::new(socket), &self.settings, self.tls.as_ref()).await
     }
 }
 
@@ -71,17 +59,13 @@ impl Connect for Database {
     type Link = Link;
     type Error = Error;
 
-    fn shown(&self) -> &str {
-        &self.settings.shown
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.settings.bounds
+    fn reach(&self) -> &Reach {
+        &self.settings.reach
     }
 
     async fn connect(&self, _: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let session = self.log_in().await.map_err(Trouble::Store)?;
-        let mut link = Link { session, shown: self.settings.shown.as_str().into() };
+        let mut link = Link { session, shown: self.settings.reach.shown.as_str().into() };
         let mut remarks = Vec::new();
         schema::check_server(&mut link, &self.settings, &mut remarks).await?;
         schema::find_version(&mut link, &self.settings, &mut remarks).await?;
@@ -97,11 +81,11 @@ impl Connect for Database {
     }
 
     fn at_work(&self, error: Error) -> LedgerError {
-        trouble::at_work(&error, self.shown())
+        trouble::at_work(&error, &self.reach().shown)
     }
 
     fn at_open(&self, error: Error) -> OpenError {
-        trouble::at_open(&error, self.shown())
+        trouble::at_open(&error, &self.reach().shown)
     }
 }
 

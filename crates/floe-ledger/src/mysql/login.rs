@@ -3,15 +3,13 @@
 //! Source: MySQL source code documentation, "Connection Phase" and "Authentication Methods". The password itself is
 //! sent only inside TLS; otherwise the server gets a proof of it.
 
-use std::sync::Arc;
-
 use ring::digest::{Algorithm, SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
+use tokio_rustls::TlsConnector;
 
 use super::channel::{Channel, Fields};
 use super::session::Session;
 use super::trouble::Error;
+use super::url::Settings;
 use crate::remote::ssl_mode::Use;
 
 /// The abilities that floe and the server must have: a database at login, the protocol of 4.1, transactions, passwords
@@ -44,29 +42,23 @@ pub(super) struct Account {
     pub(super) database: String,
 }
 
-/// Whether to encrypt, and which server to expect.
-pub(super) struct Encryption {
-    pub(super) wanted: Use,
-    pub(super) config: Arc<ClientConfig>,
-    pub(super) host: ServerName<'static>,
-}
-
 /// Logs in on an unused channel.
 pub(super) async fn log_in(
     mut channel: Channel,
-    account: &Account,
-    encryption: &Encryption,
+    settings: &Settings,
+    tls: Option<&TlsConnector>,
 ) -> Result<Session, Error> {
+    let Settings { at, account, reach } = settings;
     let Greeting { abilities, way, nonce } = Greeting::from_packet(&channel.receive().await?)?;
     let mut ours = ABILITIES | PLAIN_MYSQL;
-    match encryption.wanted {
-        Use::WherePossible | Use::Always if abilities & TLS != 0 => {
+    match (tls, reach.tls.wanted) {
+        (Some(tls), _) if abilities & TLS != 0 => {
             ours |= TLS;
             channel.send(&head(ours)).await?;
-            channel = channel.encrypt(Arc::clone(&encryption.config), encryption.host.clone()).await?;
+            channel = channel.encrypt(tls, at).await?;
         }
-        Use::Always => return Err(Error::NoTls),
-        Use::Never | Use::WherePossible => {}
+        (_, Use::Always) => return Err(Error::NoTls),
+        (_, Use::Never | Use::WherePossible) => {}
     }
     // If floe does not know a method, the server may still switch to one that floe knows: the user's own.
     let way = if way == CACHING { CACHING } else { NATIVE };

@@ -11,7 +11,7 @@ use super::session::Answer;
 use super::statements;
 use super::url::Settings;
 use crate::Opening;
-use crate::remote::options::let_be;
+use crate::options::let_be;
 use crate::remote::{Wanted, realm as words};
 
 /// The version of the tables. Version 3 compares and swaps records; earlier versions had a column for each number.
@@ -73,7 +73,7 @@ pub(super) async fn check_server(
     check_writable(settings, |name| found.get(name).copied())?;
     let is_off = |name: &str| matches!(value(name), "OFF" | "0" | "DETECT_ONLY");
     let mut refuse = |finding: &str, what: &str, way_out: &str| {
-        let_be(settings.allow_unsafe, &settings.shown, remarks, [finding, what, way_out])
+        let_be(settings.reach.allows_unsafe, &settings.reach.shown, remarks, [finding, what, way_out])
     };
 
     let flush = value("innodb_flush_log_at_trx_commit");
@@ -111,7 +111,7 @@ pub(super) async fn check_server(
     if logs && value("binlog_format") == "STATEMENT" {
         return Err(unfit(format!(
             "{} has binlog_format = STATEMENT, with which InnoDB takes no writes at READ COMMITTED: set it to ROW or MIXED",
-            settings.shown
+            settings.reach.shown
         )));
     }
     let is_cluster = matches!(value("wsrep_on"), "ON" | "1");
@@ -129,7 +129,7 @@ fn check_version(settings: &Settings, version: &str) -> Result<(), Trouble> {
     }
     Err(unfit(format!(
         "{} is {server} {version}, and floe needs {}.{} or newer: update the server",
-        settings.shown, oldest.0, oldest.1
+        settings.reach.shown, oldest.0, oldest.1
     )))
 }
 
@@ -141,7 +141,7 @@ fn check_writable<'a>(
         if let Some(found) = value(setting).filter(|found| !matches!(*found, "OFF" | "0")) {
             return Err(LedgerError::Unavailable(format!(
                 "{} has {setting} = {found}, as a replica does: name the primary, or turn it off if this is the one",
-                settings.shown
+                settings.reach.shown
             ))
             .into());
         }
@@ -170,14 +170,14 @@ async fn check_replication(
         "writes there and writes here can hand out the same range",
         "Name the primary, or end the replication (RESET REPLICA ALL)",
     ];
-    Ok(let_be(settings.allow_unsafe, &settings.shown, remarks, finding)?)
+    Ok(let_be(settings.reach.allows_unsafe, &settings.reach.shown, remarks, finding)?)
 }
 
 /// The client bounds each call. `innodb_lock_wait_timeout`, in whole seconds, ends a lock wait that an abandoned call
 /// left behind. It is short, and the statement is sent again until the call's time is over: on an overloaded machine,
 /// MariaDB may leave all waiters for a row asleep until that time is over, although the row is free.
 async fn set_up(link: &mut Link, settings: &Settings, is_cluster: bool) -> Result<(), Trouble> {
-    let wait = settings.bounds.max_wait.as_secs().max(1);
+    let wait = settings.reach.bounds.max_wait.as_secs().max(1);
     let current = if is_cluster { ", wsrep_sync_wait = 7" } else { "" };
     let sql = format!(
         "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; SET SESSION TRANSACTION READ WRITE; \
@@ -191,7 +191,7 @@ async fn set_up(link: &mut Link, settings: &Settings, is_cluster: bool) -> Resul
 
 /// Makes missing tables, and updates those of an older floe.
 pub(super) async fn enter(link: &mut Link, settings: &Settings, opening: &Opening) -> Result<(), Trouble> {
-    let (shown, wanted, remarks) = (&settings.shown, Wanted::at_open(opening), &mut Vec::new());
+    let (shown, wanted, remarks) = (&settings.reach.shown, Wanted::at_open(opening), &mut Vec::new());
     let mut version = find_version(link, settings, remarks).await?;
     if version.is_none() {
         if !wanted.may_make(shown, "the version in the table floe_version")? {
@@ -201,12 +201,7 @@ pub(super) async fn enter(link: &mut Link, settings: &Settings, opening: &Openin
         version = find_version(link, settings, remarks).await?;
     }
     if let Some(older @ 1..VERSION) = version {
-        if !wanted.may_change() {
-            return Err(unfit(format!(
-                "the tables at {shown} are those of an older floe (version {older}), and this command does not change \
-                 them: run `floe serve` or `floe mint` to update them, or use the older floe"
-            )));
-        }
+        wanted.may_change("the tables", older, shown)?;
         check_former(link, settings, opening).await?;
         link.query(TABLES).await?;
         while let Err(trouble) = move_over(link).await {
@@ -225,7 +220,7 @@ pub(super) async fn enter(link: &mut Link, settings: &Settings, opening: &Openin
 
 /// Refuses a move that would stop no older floe, would not end, or has another realm than the pinned one.
 async fn check_former(link: &mut Link, settings: &Settings, opening: &Opening) -> Result<(), Trouble> {
-    let (shown, max_wait) = (&settings.shown, settings.bounds.max_wait);
+    let (shown, max_wait) = (&settings.reach.shown, settings.reach.bounds.max_wait);
     let sql = format!(
         "SELECT @@GLOBAL.foreign_key_checks, (SELECT COUNT(*) FROM floe_mark) + (SELECT COUNT(*) FROM floe_definition), \
          (SELECT id FROM floe_realm WHERE realm = {})",
@@ -281,14 +276,14 @@ pub(super) async fn find_version(
         let finding = format!("keeps {others} in another engine than InnoDB");
         let what = "it has no transactions, or does not survive a crash";
         let finding = [&*finding, what, "ALTER TABLE … ENGINE = InnoDB"];
-        let_be(settings.allow_unsafe, &settings.shown, remarks, finding)?;
+        let_be(settings.reach.allows_unsafe, &settings.reach.shown, remarks, finding)?;
     }
     let loose = found(columns, |_| true);
     if !loose.is_empty() {
         return Err(unfit(format!(
             "{} has columns that take different names as equal ({loose}): make them CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, \
              as docs/ledgers.md has them",
-            settings.shown
+            settings.reach.shown
         )));
     }
     if !tables.rows.iter().any(|row| row.text(0) == Some("floe_version")) {
@@ -296,7 +291,7 @@ pub(super) async fn find_version(
     }
     let version = link.rows("SELECT version FROM floe_version").await?;
     match version.rows.first().and_then(|row| row.text(0)?.parse().ok()) {
-        Some(newer) if newer > VERSION => Err(words::is_newer(&settings.shown, newer, VERSION).into()),
+        Some(newer) if newer > VERSION => Err(words::is_newer(&settings.reach.shown, newer, VERSION).into()),
         version => Ok(version),
     }
 }

@@ -7,6 +7,8 @@ use super::statements::text;
 use super::url::Settings;
 use crate::OpenError;
 use crate::remote::ssl_mode::{Use, Verify};
+use crate::remote::tests::golden;
+use crate::remote::url::Reach;
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();
@@ -17,7 +19,7 @@ fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError>
 fn refused(url: &str, environment: &[(&str, &str)]) -> String {
     match parse(url, environment) {
         Err(error) => error.to_string(),
-        Ok(settings) => panic!("{url} was taken as {}", settings.shown),
+        Ok(settings) => panic!("{url} was taken as {}", settings.reach.shown),
     }
 }
 
@@ -30,7 +32,7 @@ fn what_is_shown_has_no_credentials() {
         ("mysql://floe:secret@[::1]:7/ids", "mysql://[::1]:7/ids"),
         ("mysql://floe:secret@[::1]/ids", "mysql://[::1]:3306/ids"),
     ] {
-        assert_eq!(parse(url, &[]).unwrap().shown, shown);
+        assert_eq!(parse(url, &[]).unwrap().reach.shown, shown);
     }
 }
 
@@ -48,9 +50,9 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
         ("mysql://floe:secret@db", "names no database"),
         ("mysql://db/ids", "names no user"),
         ("mysql://floe@/ids", "names no host"),
-        ("mysql://floe:secret@db/ids?pool=5", "`pool` is no option"),
-        ("mysql://floe:secret@db/ids?pool=5", "connect_timeout, max_wait, password_file"),
-        ("mysql://floe:secret@db/ids?password_file=/nowhere", "password_file: leave one of them out"),
+        ("mysql://floe:secret@db/ids?pool=5", "no option `pool`"),
+        ("mysql://floe:secret@db/ids?pool=5", "max_wait, connect_timeout"),
+        ("mysql://floe:secret@db/ids?password_file=/nowhere", "leave one out"),
         ("mysql://floe@db/ids?max_wait=soon", "500ms or 10s"),
         ("mysql://floe@db/ids?connect_timeout=0", "500ms or 10s"),
         ("mysql://floe@db/ids?unsafe=yes", "allow or refuse"),
@@ -70,20 +72,23 @@ fn the_environment_completes_the_url() {
     let environment =
         [("MYSQL_HOST", "elsewhere"), ("MYSQL_TCP_PORT", "7"), ("MYSQL_PWD", "secret"), ("USER", "me")];
     let settings = parse("mysql://floe@/ids", &environment).unwrap();
-    assert_eq!(settings.shown, "mysql://elsewhere:7/ids");
+    assert_eq!(settings.reach.shown, "mysql://elsewhere:7/ids");
     assert_eq!(settings.account.password, "secret");
     let settings = parse("mysql://me:mi%3Ane@db:3/ids?sslmode=disable", &environment).unwrap();
-    assert_eq!(settings.shown, "mysql://db:3/ids");
+    assert_eq!(settings.reach.shown, "mysql://db:3/ids");
     assert_eq!((&*settings.account.user, &*settings.account.password), ("me", "mi:ne"));
-    assert_eq!(settings.use_tls, Use::Never);
+    assert_eq!(settings.reach.tls.wanted, Use::Never);
     let settings = parse("mysql://me:@db/ids?sslmode=require&sslrootcert=/ca.pem", &environment).unwrap();
     assert_eq!(settings.account.password, "");
-    assert_eq!((settings.use_tls, settings.verify), (Use::Always, Verify::Chain("/ca.pem".into())));
+    assert_eq!(
+        (settings.reach.tls.wanted, settings.reach.tls.verify),
+        (Use::Always, Verify::Chain("/ca.pem".into()))
+    );
 }
 
 #[test]
 fn waits_are_bounded_by_the_longest() {
-    let bounds = |url: &str| parse(url, &[]).unwrap().bounds;
+    let bounds = |url: &str| parse(url, &[]).unwrap().reach.bounds;
     let found = bounds("mysql://floe@db/ids?max_wait=500ms");
     assert_eq!((found.max_wait.as_millis(), found.connect.as_millis()), (500, 500));
     let found = bounds("mysql://floe@db/ids?connect_timeout=2");
@@ -110,4 +115,26 @@ fn texts_are_never_read_as_sql() {
     assert_eq!(text("a'; --\\"), "_utf8mb4 x'61273b202d2d5c' COLLATE utf8mb4_bin");
     assert_eq!(text(""), "_utf8mb4 x'' COLLATE utf8mb4_bin");
     assert_eq!(text("订"), "_utf8mb4 x'e8aea2' COLLATE utf8mb4_bin");
+}
+
+#[test]
+fn every_url_means_what_it_meant() {
+    golden("mysql", |url, environment| {
+        let Settings { at, account, reach } = Settings::parse(url, environment)?;
+        let Reach { shown, bounds, tls, allows_unsafe } = reach;
+        let rest = format!(
+            "at={:?}:{} user={:?} password={:?} database={:?} tls={:?} {:?} wait={:?} connect={:?} \
+             unsafe={allows_unsafe}",
+            at.host,
+            at.port,
+            account.user,
+            account.password,
+            account.database,
+            tls.wanted,
+            tls.verify,
+            bounds.max_wait,
+            bounds.connect
+        );
+        Ok((shown, rest))
+    });
 }

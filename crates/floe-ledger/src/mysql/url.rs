@@ -1,165 +1,69 @@
 //! The URL and the environment.
 
-use std::path::Path;
 use std::time::Duration;
-
-use percent_encoding::percent_decode_str;
 
 use super::login::Account;
 use crate::OpenError;
-use crate::remote::Bounds;
-use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT};
-use crate::remote::ssl_mode::{self, Use, Verify};
+use crate::options::{self, Environment};
+use crate::remote::endpoint::Endpoint;
+use crate::remote::url::{COMMON, Form, Reach};
 
-/// The default port.
-const PORT: u16 = 3306;
-
-/// The known options.
-const KNOWN: &str = "connect_timeout, max_wait, password_file, sslmode, sslrootcert and unsafe";
+static FORM: Form = Form {
+    of: "a MySQL database",
+    example: "mysql://user:password@host:port/database",
+    schemes: &["mysql", "mariadb"],
+    port: 3306,
+    unescaped: Some(&['?']),
+    options: &[COMMON],
+    modes: &["prefer", "disable", "require", "verify-ca", "verify-full"],
+    timeout: connect_timeout,
+};
 
 pub(super) struct Settings {
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub(super) at: Endpoint,
     pub(super) account: Account,
-    pub(super) use_tls: Use,
-    pub(super) verify: Verify,
-    pub(super) bounds: Bounds,
-    pub(super) allow_unsafe: bool,
-    /// The URL without credentials and options.
-    pub(super) shown: String,
+    pub(super) reach: Reach,
 }
 
 impl Settings {
     pub(super) fn parse(url: &str, environment: Environment<'_>) -> Result<Self, OpenError> {
-        let Place { scheme, credentials, host, port, database, query } =
-            Place::split(url).ok_or_else(no_url)?;
-        let (mut allow_unsafe, mut password_file) = (false, None);
-        let mut bounds = Bounds { max_wait: MAX_WAIT, connect: CONNECT_TIMEOUT };
-        let (mut mode, mut roots) = ("prefer".to_owned(), None);
-        for option in query.split('&').filter(|option| !option.is_empty()) {
-            let (key, raw) = option.split_once('=').unwrap_or((option, ""));
-            let value = decode(raw)?;
-            match key {
-                "connect_timeout" => bounds.connect = connect_timeout(key, &value)?,
-                "max_wait" => bounds.max_wait = options::max_wait(key, &value)?,
-                "password_file" => password_file = Some(value),
-                "sslmode" => mode = value,
-                "sslrootcert" => roots = Some(value),
-                "unsafe" => allow_unsafe = options::allows_unsafe(key, &value)?,
-                _ => {
-                    return Err(OpenError::Asked(format!(
-                        "`{key}` is no option of a MySQL ledger: there are {KNOWN}"
-                    )));
-                }
-            }
-        }
-        let (user, password) = match credentials.split_once(':') {
-            Some((user, password)) => (user, Some(decode(password)?)),
-            None => (credentials, None),
-        };
-        let user = decode(user)?;
-        if user.is_empty() {
-            return Err(OpenError::Asked(format!(
-                "the URL names no user: write {scheme}://user@host/database"
-            )));
-        }
-        let password = match (password, password_file) {
-            (Some(_), Some(_)) => {
-                return Err(OpenError::Asked(
-                    "the URL has a password and a password_file: leave one of them out".to_owned(),
-                ));
-            }
-            (Some(password), None) => password,
-            (None, Some(file)) => options::password_from(Path::new(&file))?,
-            (None, None) => environment("MYSQL_PWD").unwrap_or_default(),
+        let url = FORM.read(url)?;
+        let (host, port) = match url.places().as_deref() {
+            Some(&[place]) => place,
+            _ => return Err(FORM.no_url()),
         };
         let host = match host {
-            "" => environment("MYSQL_HOST").filter(|host| !host.is_empty()).ok_or_else(|| {
-                OpenError::Asked(format!("the URL names no host: write {scheme}://user@host/database"))
-            })?,
-            host => decode(host)?,
+            "" => environment("MYSQL_HOST").unwrap_or_default(),
+            host => url.decoded(host)?,
         };
-        let port = match port {
-            Some(port) => port,
-            None => match environment("MYSQL_TCP_PORT") {
-                Some(port) => port.parse().map_err(|_| options::takes("MYSQL_TCP_PORT", &port, "a port"))?,
-                None => PORT,
-            },
-        };
-        let database = decode(database)?;
-        if database.is_empty() {
-            return Err(OpenError::Asked(format!(
-                "the URL names no database: write {scheme}://user@host/database"
-            )));
-        }
-        if [&user, &password, &database].iter().any(|text| text.contains('\0')) {
-            return Err(no_url());
-        }
-        let (use_tls, verify) = ssl_mode::asked_for(&mode, roots)?;
-        let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-        let shown = format!("{scheme}://{bracketed}:{port}/{database}");
-        bounds.connect = bounds.connect.min(bounds.max_wait);
-        let account = Account { user, password, database };
-        Ok(Self { host, port, account, use_tls, verify, bounds, allow_unsafe, shown })
-    }
-}
-
-/// The parts of a URL as they are written.
-struct Place<'a> {
-    scheme: &'a str,
-    credentials: &'a str,
-    host: &'a str,
-    port: Option<u16>,
-    database: &'a str,
-    query: &'a str,
-}
-
-impl<'a> Place<'a> {
-    /// `None` if a part cannot be told from the next. Then no part is shown, because one may be a password.
-    fn split(url: &'a str) -> Option<Self> {
-        let (scheme, rest) = url.split_once("://")?;
-        let (credentials, rest) = match rest.find(['@', '/']) {
-            Some(end) if rest[end..].starts_with('@') => (&rest[..end], &rest[end + 1..]),
-            _ => ("", rest),
-        };
-        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        if rest.contains('@') {
-            return None;
-        }
-        let (authority, database) = place.split_once('/').unwrap_or((place, ""));
-        let (host, port) = match authority.strip_prefix('[') {
-            Some(address) => {
-                let (host, port) = address.split_once(']')?;
-                (host, if port.is_empty() { None } else { Some(port.strip_prefix(':')?) })
+        let port = match (port, environment("MYSQL_TCP_PORT")) {
+            (Some(port), _) => port,
+            (None, Some(port)) => {
+                port.parse().map_err(|_| options::takes("MYSQL_TCP_PORT", &port, "a port"))?
             }
-            None => match authority.split_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (authority, None),
-            },
+            (None, None) => FORM.port,
         };
-        let port = port.map(str::parse).transpose().ok()?;
-        let is_plain = !database.contains('/') && !host.contains(',');
-        is_plain.then_some(Self { scheme, credentials, host, port, database, query })
+        let account = Account {
+            user: url.user()?.unwrap_or_default(),
+            password: url.secret("password_file", || environment("MYSQL_PWD"))?.unwrap_or_default(),
+            database: url.decoded(url.path)?,
+        };
+        let Account { user, password, database } = &account;
+        for (what, text) in [("user", user), ("host", &host), ("database", database)] {
+            if text.is_empty() {
+                return Err(OpenError::Asked(format!("the URL names no {what}: write {}", FORM.example)));
+            }
+        }
+        if url.path.contains('/') || [user, password, database].iter().any(|text| text.contains('\0')) {
+            return Err(FORM.no_url());
+        }
+        let at = Endpoint { host, port };
+        let reach = url.reach(std::slice::from_ref(&at), &format!("/{database}"), [None, None])?;
+        Ok(Self { at, account, reach })
     }
-}
-
-fn no_url() -> OpenError {
-    OpenError::Asked(
-        "this is no URL of a MySQL database: write mysql://user:password@host:port/database?option=value, with %40 for \
-         @, %3A for :, %2F for / and %3F for ? in a user, a password or an option"
-            .to_owned(),
-    )
-}
-
-fn decode(text: &str) -> Result<String, OpenError> {
-    let decoded = percent_decode_str(text).decode_utf8().map_err(|_| no_url())?;
-    Ok(decoded.into_owned())
 }
 
 /// Whole seconds, as for PostgreSQL, or a time with its unit.
 fn connect_timeout(key: &str, value: &str) -> Result<Duration, OpenError> {
-    match value.parse() {
-        Ok(seconds @ 1..=3600) => Ok(Duration::from_secs(seconds)),
-        _ => options::max_wait(key, value),
-    }
+    options::connect_timeout(key, value).or_else(|_| options::max_wait(key, value))
 }

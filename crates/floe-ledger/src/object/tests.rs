@@ -13,6 +13,7 @@ use super::keys::{key_of, path_of};
 use super::url::{Settings, check_signed, signed_with};
 use crate::OpenError;
 use crate::remote::ssl_mode::{SYSTEM, Verify};
+use crate::remote::tests::golden;
 use crate::remote::tls;
 
 #[test]
@@ -71,7 +72,7 @@ fn what_is_wrong_in_a_url_is_named_with_the_way_out() {
     assert!(asked("s3://bucket?endpoint=ftp://minio").contains("a URL such as https://minio.example:9000"));
     assert!(asked("s3://bucket?key_id=a%0Ab&password_file=/a").contains("letters and digits"));
     assert!(asked("s3://bucket?region=eu%0Acentral").contains("the region has a space, a line break"));
-    assert!(asked("s3://bucket?realm=a").contains("a s3: URL has no option `realm`: it has max_wait"));
+    assert!(asked("s3://bucket?realm=a").contains("`s3://` has no option `realm`: it has max_wait"));
     assert!(asked("gs://bucket?region=eu").contains("has no option `region`"));
     assert!(asked("s3://bucket?max_wait=1y").contains("max_wait=1y"));
     assert!(asked("s3://bucket?sslrootcert=/nowhere&endpoint=https://a").contains("/nowhere cannot be used"));
@@ -140,4 +141,25 @@ fn a_key_in_the_url_takes_no_session_token_of_the_environment_along() {
         AmazonS3Builder::new().with_access_key_id("its").with_secret_access_key("b").with_token("session");
     let had = credentials_of(signed_with(environment, "ours", "secret".to_owned()));
     assert_eq!(had, ("ours".to_owned(), None));
+}
+
+#[test]
+fn every_url_means_what_it_meant() {
+    golden("object", |url, _| {
+        let settings = Settings::parse(url)?;
+        let rest = format!(
+            "{:?} bucket={:?} prefix={:?} wait={:?} endpoint={:?} region={:?} account={:?} key={:?} file={:?} roots={:?}",
+            settings.cloud,
+            settings.bucket,
+            settings.prefix.as_ref(),
+            settings.max_wait,
+            settings.endpoint,
+            settings.region,
+            settings.account,
+            settings.key_id,
+            settings.password_file.as_ref().map(|_| ()),
+            settings.roots
+        );
+        Ok((settings.shown, rest))
+    });
 }

@@ -9,16 +9,37 @@ use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
 use object_store::{ObjectStore, RetryConfig, StaticCredentialProvider};
-use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::connector::Connector;
 use crate::OpenError;
-use crate::remote::options::{self, MAX_WAIT, password_from, takes};
+use crate::options::{self, MAX_WAIT, password_from, takes};
 use crate::remote::ssl_mode::{SYSTEM, Verify};
 use crate::remote::tls;
+use crate::remote::url::Form;
 
-const OPTIONS: &str = "max_wait, endpoint, sslrootcert, password_file, region and key_id (s3: and dynamodb:), and account (az:)";
+const BUCKET: Form = Form {
+    of: "a bucket or a table",
+    example: "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or dynamodb://table",
+    schemes: &["gs"],
+    port: 0,
+    unescaped: None,
+    options: &[EVERYWHERE],
+    modes: &[],
+    timeout: options::connect_timeout,
+};
+
+const EVERYWHERE: &[&str] = &["max_wait", "endpoint", "sslrootcert", "password_file"];
+
+/// The options of services that sign with an access key.
+const SIGNED: &[&[&str]] = &[EVERYWHERE, &["region", "key_id"]];
+
+static FORMS: [(Cloud, Form); 4] = [
+    (Cloud::Google, BUCKET),
+    (Cloud::S3, Form { schemes: &["s3"], options: SIGNED, ..BUCKET }),
+    (Cloud::DynamoDb, Form { schemes: &["dynamodb"], options: SIGNED, ..BUCKET }),
+    (Cloud::Azure, Form { schemes: &["az"], options: &[EVERYWHERE, &["account"]], ..BUCKET }),
+];
 
 /// How often a request is repeated automatically. The caller also tries again.
 pub(crate) const RETRIES: usize = 3;
@@ -28,7 +49,7 @@ const NO_REGION: &str = "us-east-1";
 
 /// The protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Cloud {
+pub(super) enum Cloud {
     S3,
     Google,
     Azure,
@@ -36,34 +57,29 @@ enum Cloud {
 }
 
 pub(crate) struct Settings {
-    cloud: Cloud,
+    pub(super) cloud: Cloud,
     /// Or the table.
     pub(crate) bucket: String,
     pub(super) prefix: Path,
     pub(crate) max_wait: Duration,
     pub(crate) endpoint: Option<String>,
-    region: Option<String>,
-    account: Option<String>,
-    key_id: Option<String>,
+    pub(super) region: Option<String>,
+    pub(super) account: Option<String>,
+    pub(super) key_id: Option<String>,
     /// The file with the secret: S3's and Azure's key, and Google's service account.
-    password_file: Option<PathBuf>,
-    roots: Verify,
+    pub(super) password_file: Option<PathBuf>,
+    pub(super) roots: Verify,
     /// The URL without options.
     pub(crate) shown: String,
 }
 
 impl Settings {
     pub(crate) fn parse(url: &str) -> Result<Self, OpenError> {
-        let (scheme, rest) = url.split_once("://").ok_or_else(no_url)?;
-        let cloud = match scheme {
-            "s3" => Cloud::S3,
-            "gs" => Cloud::Google,
-            "az" => Cloud::Azure,
-            "dynamodb" => Cloud::DynamoDb,
-            _ => return Err(no_url()),
-        };
-        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        if place.contains('@') {
+        let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+        let form = FORMS.iter().find(|(_, form)| form.schemes.contains(&scheme));
+        let (cloud, form) = form.ok_or_else(|| BUCKET.no_url())?;
+        let url = form.read(url)?;
+        if url.credentials.is_some() {
             // Shows no part of what may be a secret.
             return Err(OpenError::Asked(format!(
                 "the URL of a bucket or a table cannot have credentials: {} takes them from the same places as its other clients ({})",
@@ -71,60 +87,33 @@ impl Settings {
                 cloud.credentials()
             )));
         }
-        let (bucket, folder) = place.split_once('/').unwrap_or((place, ""));
-        if bucket.is_empty() || (cloud == Cloud::DynamoDb && !folder.is_empty()) {
-            return Err(no_url());
+        if url.authority.is_empty() || (*cloud == Cloud::DynamoDb && !url.path.is_empty()) {
+            return Err(form.no_url());
         }
-        let folder = folder.trim_end_matches('/');
+        let folder = url.path.trim_end_matches('/');
         let prefix = Path::parse(folder).map_err(|error| {
             OpenError::Asked(format!("`{folder}` cannot be the beginning of an object's name: {error}"))
         })?;
-        let mut settings = Self {
-            cloud,
-            bucket: bucket.to_owned(),
-            prefix,
-            max_wait: MAX_WAIT,
-            endpoint: None,
-            region: None,
-            account: None,
-            key_id: None,
-            password_file: None,
-            roots: Verify::Full(SYSTEM.into()),
-            shown: format!("{scheme}://{place}"),
-        };
-        for option in query.split('&').filter(|option| !option.is_empty()) {
-            let (key, raw) = option.split_once('=').unwrap_or((option, ""));
-            let value = percent_decode_str(raw).decode_utf8().map_err(|_| no_url())?.into_owned();
-            match (key, cloud) {
-                ("max_wait", _) => settings.max_wait = options::max_wait(key, &value)?,
-                ("endpoint", _) if is_endpoint(&value) => settings.endpoint = Some(value),
-                ("endpoint", _) => {
-                    return Err(takes(key, &value, "a URL such as https://minio.example:9000"));
-                }
-                ("region", Cloud::S3 | Cloud::DynamoDb) => settings.region = Some(value),
-                ("key_id", Cloud::S3 | Cloud::DynamoDb) if is_header(&value) => settings.key_id = Some(value),
-                ("key_id", Cloud::S3 | Cloud::DynamoDb) => {
-                    return Err(takes(key, &value, "letters and digits"));
-                }
-                ("password_file", _) => settings.password_file = Some(value.into()),
-                ("account", Cloud::Azure) => settings.account = Some(value),
-                ("sslrootcert", _) => settings.roots = Verify::Full(value.into()),
-                _ => {
-                    return Err(OpenError::Asked(format!(
-                        "a {scheme}: URL has no option `{key}`: it has {OPTIONS}"
-                    )));
-                }
-            }
-        }
-        if matches!(cloud, Cloud::S3 | Cloud::DynamoDb)
-            && settings.key_id.is_some() != settings.password_file.is_some()
-        {
+        let (key_id, password_file) = (url.option("key_id", key_id)?, url.text("password_file")?);
+        if form.options == SIGNED && key_id.is_some() != password_file.is_some() {
             return Err(OpenError::Asked(
                 "key_id and password_file belong together: the one names the access key, the other a file with its secret"
                     .to_owned(),
             ));
         }
-        Ok(settings)
+        Ok(Self {
+            cloud: *cloud,
+            bucket: url.authority.to_owned(),
+            prefix,
+            max_wait: url.option("max_wait", options::max_wait)?.unwrap_or(MAX_WAIT),
+            endpoint: url.option("endpoint", endpoint)?,
+            region: url.text("region")?,
+            account: url.text("account")?,
+            key_id,
+            password_file: password_file.map(PathBuf::from),
+            roots: Verify::Full(url.text("sslrootcert")?.unwrap_or_else(|| SYSTEM.to_owned()).into()),
+            shown: url.base.to_owned(),
+        })
     }
 
     /// The source of the credentials, for a refused user.
@@ -215,9 +204,16 @@ impl Settings {
     }
 }
 
-/// Whether object_store can sign a request to it. It panics if it cannot.
-fn is_endpoint(text: &str) -> bool {
-    Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+/// A URL for which object_store can sign a request. It panics if it cannot.
+fn endpoint(key: &str, value: &str) -> Result<String, OpenError> {
+    match Url::parse(value) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(value.to_owned()),
+        _ => Err(takes(key, value, "a URL such as https://minio.example:9000")),
+    }
+}
+
+fn key_id(key: &str, value: &str) -> Result<String, OpenError> {
+    if is_header(value) { Ok(value.to_owned()) } else { Err(takes(key, value, "letters and digits")) }
 }
 
 /// Whether a request header can hold it.
@@ -270,12 +266,4 @@ impl Cloud {
             }
         }
     }
-}
-
-fn no_url() -> OpenError {
-    OpenError::Asked(
-        "this is no URL of a bucket or a table: write s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or \
-         dynamodb://table, and options behind a ?, with %26 for & in one"
-            .to_owned(),
-    )
 }

@@ -12,7 +12,8 @@ use super::tls::Tls;
 use super::url::Settings;
 use super::{Trouble, schema, trouble};
 use crate::OpenError;
-use crate::remote::{Bounds, Connect, Connected, Remote, Wanted};
+use crate::remote::url::Reach;
+use crate::remote::{Connect, Connected, Remote, Wanted};
 
 /// How to reach a database.
 pub(super) struct Database {
@@ -31,12 +32,8 @@ impl Connect for Database {
     type Link = Link;
     type Error = Error;
 
-    fn shown(&self) -> &str {
-        &self.settings.shown
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.settings.bounds
+    fn reach(&self) -> &Reach {
+        &self.settings.reach
     }
 
     async fn connect(&self, _: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
@@ -48,13 +45,14 @@ impl Connect for Database {
         });
         let mut link = Link { client, prepared: HashMap::new(), task };
         let found = link.query(schema::SETTINGS, &[]).await?;
-        let remarks = schema::check_server(&found, &self.settings.shown, self.settings.allow_unsafe)?;
+        let remarks =
+            schema::check_server(&found, &self.settings.reach.shown, self.settings.reach.allows_unsafe)?;
         // The client bounds each call. This limit ends a lock wait that an abandoned call left behind. It does not end
         // a commit that waits for its standby: by then PostgreSQL has stopped that clock.
         let session = format!(
             "SET statement_timeout = {}; SET default_transaction_read_only = off; \
              SET default_transaction_isolation = 'read committed'; SET search_path = pg_catalog",
-            self.settings.bounds.max_wait.as_millis()
+            self.settings.reach.bounds.max_wait.as_millis()
         );
         link.client.batch_execute(&session).await.map_err(Trouble::Store)?;
         Ok(Connected { link, realm_id: None, remarks })
@@ -70,11 +68,11 @@ impl Connect for Database {
     }
 
     fn at_work(&self, error: Error) -> LedgerError {
-        trouble::at_work(&trouble::of(&error), self.shown())
+        trouble::at_work(&trouble::of(&error), &self.reach().shown)
     }
 
     fn at_open(&self, error: Error) -> OpenError {
-        trouble::at_open(&trouble::of(&error), self.shown())
+        trouble::at_open(&trouble::of(&error), &self.reach().shown)
     }
 }
 

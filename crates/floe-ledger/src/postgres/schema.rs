@@ -5,7 +5,7 @@ use floe::ledger::LedgerError;
 use super::queries::{Queries, Row, column};
 use super::statements::in_schema;
 use super::trouble;
-use crate::remote::options::let_be;
+use crate::options::let_be;
 use crate::remote::{Wanted, realm as words};
 use crate::{OpenError, Opening};
 
@@ -131,13 +131,7 @@ pub(super) fn enter(
     };
     let mut found = version()?;
     if let Some(older @ 1..VERSION) = found {
-        if !wanted.may_change() {
-            return Err(LedgerError::Unfit(format!(
-                "the tables at {shown} are those of an older floe (version {older}), and this command does not change \
-                 them: run `floe serve` or `floe mint` to update them, or use the older floe"
-            ))
-            .into());
-        }
+        wanted.may_change("the tables", older, shown)?;
         let step = in_schema(&format!("{TABLES}{FROM_2}"), schema);
         let is_older = format!("EXISTS (SELECT FROM floe.version WHERE version < {VERSION})");
         let is_older = in_schema(&is_older, schema);

@@ -6,6 +6,8 @@ use std::fs;
 use super::url::Settings;
 use crate::OpenError;
 use crate::remote::ssl_mode::Verify;
+use crate::remote::tests::golden;
+use crate::remote::url::Reach;
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();
@@ -16,7 +18,7 @@ fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError>
 fn refused(url: &str, environment: &[(&str, &str)]) -> String {
     match parse(url, environment) {
         Err(error) => error.to_string(),
-        Ok(settings) => panic!("{url} was taken as {}", settings.shown),
+        Ok(settings) => panic!("{url} was taken as {}", settings.reach.shown),
     }
 }
 
@@ -33,7 +35,7 @@ fn what_is_shown_has_no_credentials() {
             "postgres:///run/postgresql:5432/ids",
         ),
     ] {
-        assert_eq!(parse(url, &[]).unwrap().shown, shown);
+        assert_eq!(parse(url, &[]).unwrap().reach.shown, shown);
     }
 }
 
@@ -69,9 +71,12 @@ fn the_environment_completes_the_url() {
     assert_eq!(settings.config.get_user(), Some("me"));
     assert_eq!(settings.config.get_password(), Some(b"mine".as_slice()));
     let environment = [("PGSSLMODE", "verify-full"), ("PGSSLROOTCERT", "/ca.pem")];
-    assert_eq!(parse("postgres://db/ids", &environment).unwrap().verify, Verify::Full("/ca.pem".into()));
     assert_eq!(
-        parse("postgres://db/ids?sslmode=require", &environment).unwrap().verify,
+        parse("postgres://db/ids", &environment).unwrap().reach.tls.verify,
+        Verify::Full("/ca.pem".into())
+    );
+    assert_eq!(
+        parse("postgres://db/ids?sslmode=require", &environment).unwrap().reach.tls.verify,
         Verify::Chain("/ca.pem".into())
     );
 }
@@ -116,4 +121,30 @@ fn a_password_file_is_the_password_and_stands_alone() {
     assert!(refused(&url("floe:word"), &[]).contains("leave one out"));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(refused(&url("floe"), &[]).contains("chmod 600"));
+}
+
+#[test]
+fn every_url_means_what_it_meant() {
+    golden("postgres", |url, environment| {
+        let Settings { config, schema, reach } = Settings::parse(url, environment)?;
+        let Reach { shown, bounds, tls, allows_unsafe } = reach;
+        let rest = format!(
+            "at={:?} {:?} {:?} user={:?} password={:?} database={:?} {:?} {:?} {:?} {:?} schema={schema} tls={:?} \
+             wait={:?} connect={:?} unsafe={allows_unsafe}",
+            config.get_hosts(),
+            config.get_hostaddrs(),
+            config.get_ports(),
+            config.get_user(),
+            config.get_password().map(String::from_utf8_lossy),
+            config.get_dbname(),
+            config.get_options(),
+            config.get_application_name(),
+            config.get_ssl_mode(),
+            config.get_keepalives_idle(),
+            tls.verify,
+            bounds.max_wait,
+            bounds.connect
+        );
+        Ok((shown, rest))
+    });
 }

@@ -13,7 +13,6 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 use tokio_rustls::TlsConnector;
 
 use crate::OpenError;
-use crate::remote::tls::client;
 
 use super::url::Settings;
 
@@ -21,7 +20,7 @@ use super::url::Settings;
 pub(super) struct Tls(Arc<ClientConfig>);
 
 pub(super) fn tls(settings: &Settings) -> Result<Tls, OpenError> {
-    let mut config = client(&settings.verify)?;
+    let mut config = settings.reach.tls.client()?;
     config.alpn_protocols = vec![b"postgresql".to_vec()];
     Ok(Tls(Arc::new(config)))
 }

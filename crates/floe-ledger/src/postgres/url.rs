@@ -5,19 +5,18 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
 use crate::OpenError;
-use crate::remote::Bounds;
-use crate::remote::options::{self, CONNECT_TIMEOUT, Environment, MAX_WAIT, is_open_to_others};
-use crate::remote::ssl_mode::{self, Use, Verify};
+use crate::options::{CONNECT_TIMEOUT, Environment, is_open_to_others, password_from};
+use crate::remote::ssl_mode::Use;
+use crate::remote::url::{Form, Reach, clash, pair};
 
 /// When a silent connection is probed. libpq leaves that to the system, which takes two hours.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// The other known options, as in libpq.
+/// The options that the client reads, with the hosts.
 const OF_LIBPQ: &[&str] = &[
     "host",
     "hostaddr",
@@ -39,55 +38,37 @@ const OF_LIBPQ: &[&str] = &[
     "channel_binding",
 ];
 
-/// The default port.
-const PORT: u16 = 5432;
+static FORM: Form = Form {
+    of: "a PostgreSQL database",
+    example: "postgres://user:password@host:port/database",
+    schemes: &["postgres", "postgresql"],
+    port: 5432,
+    unescaped: Some(&['/', '?']),
+    options: &[&["schema", "max_wait", "unsafe", "password_file", "sslmode", "sslrootcert"], OF_LIBPQ],
+    modes: &["prefer", "disable", "require", "verify-ca", "verify-full"],
+    // As in libpq, no time, or a negative one, is none.
+    timeout: |_, text| {
+        let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
+        Ok(seconds.map_or(CONNECT_TIMEOUT, Duration::from_secs))
+    },
+};
 
 pub(super) struct Settings {
     pub(super) config: Config,
     pub(super) schema: String,
-    #[cfg_attr(not(feature = "tls"), allow(dead_code))]
-    pub(super) verify: Verify,
-    pub(super) bounds: Bounds,
-    pub(super) allow_unsafe: bool,
-    /// The URL without credentials and options.
-    pub(super) shown: String,
+    pub(super) reach: Reach,
 }
 
 impl Settings {
     pub(super) fn parse(url: &str, environment: Environment<'_>) -> Result<Self, OpenError> {
-        let (base, query) = split(url);
-        if query.contains('@') {
-            // This may be the end of a password that was not escaped: show no part of it.
-            return Err(no_url(""));
-        }
-        let (mut schema, mut allow_unsafe) = ("floe".to_owned(), false);
-        let mut bounds = Bounds { max_wait: MAX_WAIT, connect: CONNECT_TIMEOUT };
-        let (mut mode, mut roots) = (environment("PGSSLMODE"), environment("PGSSLROOTCERT"));
-        let (mut rest, mut password_file) = (Vec::new(), None);
-        for option in query.split('&').filter(|option| !option.is_empty()) {
-            let (key, raw) = option.split_once('=').unwrap_or((option, ""));
-            let value = percent_decode_str(raw).decode_utf8_lossy().into_owned();
-            match key {
-                "schema" => schema = schema_name(value)?,
-                "max_wait" => bounds.max_wait = options::max_wait(key, &value)?,
-                "unsafe" => allow_unsafe = options::allows_unsafe(key, &value)?,
-                "sslmode" => mode = Some(value),
-                "sslrootcert" => roots = Some(value),
-                "password_file" => password_file = Some(PathBuf::from(value)),
-                _ if OF_LIBPQ.contains(&key) => rest.push(option),
-                _ => {
-                    return Err(OpenError::Asked(format!(
-                        "`postgres://` has no option `{key}`: it has schema, max_wait, unsafe, password_file, sslmode, \
-                         sslrootcert, and {}",
-                        OF_LIBPQ.join(", ")
-                    )));
-                }
-            }
-        }
-        let mut config: Config =
-            format!("{base}?{}", rest.join("&")).parse().map_err(|error: tokio_postgres::Error| {
-                no_url(&error.source().map_or(String::new(), |source| format!(" ({source})")))
-            })?;
+        let url = FORM.read(url)?;
+        let is_libpqs = |option: &&str| OF_LIBPQ.contains(&pair(option).0);
+        let rest: Vec<_> = url.options.iter().copied().filter(is_libpqs).collect();
+        let read: Result<Config, _> = format!("{}?{}", url.base, rest.join("&")).parse();
+        let mut config = read.map_err(|error: tokio_postgres::Error| match error.source() {
+            Some(source) => OpenError::Asked(format!("{} ({source})", FORM.no_url())),
+            None => FORM.no_url(),
+        })?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(OpenError::Asked(
                 "the URL names no host: write postgres://user@host/database (a socket is written \
@@ -95,45 +76,24 @@ impl Settings {
                     .to_owned(),
             ));
         }
-        let (use_tls, verify) = ssl_mode::asked_for(mode.as_deref().unwrap_or("prefer"), roots)?;
-        config.ssl_mode(match use_tls {
+        let mut reach = url.reach(&[], "", ["PGSSLMODE", "PGSSLROOTCERT"].map(environment))?;
+        config.ssl_mode(match reach.tls.wanted {
             Use::Never => SslMode::Disable,
             Use::WherePossible => SslMode::Prefer,
             Use::Always => SslMode::Require,
         });
-        if let Some(file) = password_file {
+        if let Some(password) = url.option("password_file", |_, file| password_from(file.as_ref()))? {
             if config.get_password().is_some() {
-                return Err(OpenError::Asked(
-                    "the URL has a password and names a password_file: leave one out".to_owned(),
-                ));
+                return Err(clash("password_file"));
             }
-            config.password(options::password_from(&file)?);
+            config.password(password);
         }
+        let schema = url.option("schema", |_, name| schema_name(name.to_owned()))?;
+        let schema = schema.unwrap_or_else(|| "floe".to_owned());
         complete(&mut config, environment)?;
-        let shown = shown(&config, &schema);
-        bounds.connect = config.get_connect_timeout().copied().unwrap_or(bounds.connect).min(bounds.max_wait);
-        config.connect_timeout(bounds.connect);
-        Ok(Self { config, schema, verify, bounds, allow_unsafe, shown })
-    }
-}
-
-fn no_url(part: &str) -> OpenError {
-    OpenError::Asked(format!(
-        "this is no URL of a PostgreSQL database{part}: write postgres://user:password@host:port/database?option=value, \
-         with %40 for @, %2F for / and %3F for ? in a password or an option"
-    ))
-}
-
-/// The URL up to its options, and the options. As in libpq, a `?` before the `@` belongs to the password.
-fn split(url: &str) -> (&str, &str) {
-    let authority = url.find("//").map_or(0, |slashes| slashes + 2);
-    let credentials = match url[authority..].find(['@', '/']) {
-        Some(end) if url[authority + end..].starts_with('@') => end,
-        _ => 0,
-    };
-    match url[authority + credentials..].split_once('?') {
-        Some((base, query)) => (&url[..authority + credentials + base.len()], query),
-        None => (url, ""),
+        config.connect_timeout(reach.bounds.connect);
+        reach.shown = shown(&config, &schema);
+        Ok(Self { config, schema, reach })
     }
 }
 
@@ -178,7 +138,7 @@ fn from_passfile(config: &Config, environment: Environment<'_>) -> Result<Option
         // libpq writes `localhost` for a socket.
         _ => "localhost".to_owned(),
     };
-    let port = config.get_ports().first().copied().unwrap_or(PORT).to_string();
+    let port = config.get_ports().first().copied().unwrap_or(FORM.port).to_string();
     let user = config.get_user().unwrap_or_default();
     let database = config.get_dbname().unwrap_or(user);
     let wanted = [host.as_str(), port.as_str(), database, user];
@@ -212,7 +172,7 @@ fn password_in(line: &str, wanted: [&str; 4]) -> Option<String> {
 
 fn shown(config: &Config, schema: &str) -> String {
     let ports = config.get_ports();
-    let port = |index: usize| ports.get(index).or(ports.first()).copied().unwrap_or(PORT);
+    let port = |index: usize| ports.get(index).or(ports.first()).copied().unwrap_or(FORM.port);
     let mut hosts: Vec<String> = config
         .get_hosts()
         .iter()

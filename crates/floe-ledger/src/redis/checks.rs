@@ -8,7 +8,7 @@ use redis::{Cmd, FromRedisValue, RedisError, cmd};
 use super::connect::Link;
 use super::url::Settings;
 use super::{Trouble, trouble};
-use crate::remote::options::let_be;
+use crate::options::let_be;
 
 /// The oldest accepted version, major and minor.
 const OLDEST: (u32, u32) = (6, 2);
@@ -41,7 +41,7 @@ pub(super) async fn check_server(
         return Ok(false);
     };
     let info = facts(&info);
-    check_state(&info, &settings.shown)?;
+    check_state(&info, &settings.reach.shown)?;
     if is(&info, "aof_enabled", "1") {
         let mut command = cmd("CONFIG");
         command.arg("GET").arg("*append*");
@@ -165,7 +165,7 @@ impl Judge<'_> {
 
     fn allow(&mut self, finding: &str, what: &str, way_out: &str) -> Result<(), Trouble> {
         let finding = [finding, what, way_out];
-        Ok(let_be(self.settings.allow_unsafe, &self.settings.shown, self.remarks, finding)?)
+        Ok(let_be(self.settings.reach.allows_unsafe, &self.settings.reach.shown, self.remarks, finding)?)
     }
 }
 

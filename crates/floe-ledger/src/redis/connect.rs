@@ -1,8 +1,6 @@
 //! A connection, and the task that reads and writes its socket.
 
-use std::io;
-use std::sync::Arc;
-use std::time::Duration;
+use std::slice;
 
 use floe::ledger::LedgerError;
 use redis::aio::MultiplexedConnection;
@@ -10,10 +8,6 @@ use redis::{
     AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, ProtocolVersion, RedisConnectionInfo, RedisError,
     ServerErrorKind, cmd,
 };
-use rustls::pki_types::ServerName;
-use socket2::{SockRef, TcpKeepalive};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
@@ -22,15 +16,13 @@ use super::scripts::Script;
 use super::url::Settings;
 use super::{Trouble, checks, layout, trouble};
 use crate::OpenError;
-use crate::remote::{Bounds, Connect, Connected, Wanted, tls};
-
-/// When a silent connection is probed. Redis itself does so after five minutes.
-const KEEPALIVE: Duration = Duration::from_secs(30);
+use crate::remote::url::Reach;
+use crate::remote::{Connect, Connected, Wanted};
 
 /// How to reach a server.
 pub(super) struct Server {
     settings: Settings,
-    tls: Option<(TlsConnector, ServerName<'static>)>,
+    tls: Option<TlsConnector>,
     keys: Keys,
 }
 
@@ -54,37 +46,12 @@ impl Drop for Driver {
 
 impl Server {
     pub(super) fn new(settings: Settings, keys: Keys) -> Result<Self, OpenError> {
-        let tls = match &settings.verify {
-            Some(verify) => {
-                let host = ServerName::try_from(settings.host.clone()).map_err(|error| {
-                    OpenError::Asked(format!(
-                        "`{}` is no host that a certificate can name ({error})",
-                        settings.host
-                    ))
-                })?;
-                Some((TlsConnector::from(Arc::new(tls::client(verify)?)), host))
-            }
-            None => None,
-        };
+        let tls = settings.reach.tls.connector(slice::from_ref(&settings.at), None)?;
         Ok(Self { settings, tls, keys })
     }
 
-    async fn reach(&self) -> Result<Link, RedisError> {
-        let socket = TcpStream::connect((self.settings.host.as_str(), self.settings.port)).await?;
-        socket.set_nodelay(true)?;
-        SockRef::from(&socket).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
-        let Some((connector, host)) = &self.tls else { return self.begin(socket).await };
-        let encrypted = connector.connect(host.clone(), socket).await;
-        // Without this text, the error would not show that TLS failed.
-        let failed =
-            |error: io::Error| io::Error::new(error.kind(), format!("the TLS handshake failed: {error}"));
-        self.begin(encrypted.map_err(failed)?).await
-    }
-
-    async fn begin(
-        &self,
-        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    ) -> Result<Link, RedisError> {
+    async fn link(&self) -> Result<Link, RedisError> {
+        let stream = self.settings.at.connect(self.tls.as_ref()).await?;
         // floe bounds its calls itself, and sends AUTH and SELECT itself: see `checks::introduce`.
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let info =
@@ -98,20 +65,16 @@ impl Connect for Server {
     type Link = Link;
     type Error = RedisError;
 
-    fn shown(&self) -> &str {
-        &self.settings.shown
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.settings.bounds
+    fn reach(&self) -> &Reach {
+        &self.settings.reach
     }
 
     async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
-        let mut link = self.reach().await.map_err(Trouble::Store)?;
+        let mut link = self.link().await.map_err(Trouble::Store)?;
         let mut remarks = Vec::new();
         checks::introduce(&mut link, &self.settings).await?;
         link.is_in_a_cluster = checks::check_server(&mut link, &self.settings, &mut remarks).await?;
-        layout::enter(&mut link, &self.keys, &self.settings.shown, wanted).await?;
+        layout::enter(&mut link, &self.keys, &self.settings.reach.shown, wanted).await?;
         Ok(Connected { link, realm_id: None, remarks })
     }
 

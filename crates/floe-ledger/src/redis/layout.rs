@@ -32,20 +32,14 @@ pub(super) async fn enter(
             .into()),
         };
     }
-    match (known(version.as_deref(), keys, shown)?, id) {
-        (VERSION, _) => Ok(()),
-        (older, _) if !wanted.may_change() => Err(LedgerError::Unfit(format!(
-            "the keys at {shown} are those of an older floe (version {older}), and this command does not change them: \
-             run `floe serve` or `floe mint` to update them, or use the older floe"
-        ))
-        .into()),
-        (_, Some(id)) => {
-            wanted.check_id(&id, shown)?;
-            let moved = [&*keys.records, &keys.fields, &records, &names, &definitions];
-            link.evaluate::<()>(&scripts::FROM_1, &moved, &[]).await
-        }
-        (_, None) => Err(damaged(keys, shown).into()),
+    let version = known(version.as_deref(), keys, shown)?;
+    if version == VERSION {
+        return Ok(());
     }
+    wanted.may_change("the keys", version.into(), shown)?;
+    wanted.check_id(&id.ok_or_else(|| damaged(keys, shown))?, shown)?;
+    let moved = [&*keys.records, &keys.fields, &records, &names, &definitions];
+    link.evaluate::<()>(&scripts::FROM_1, &moved, &[]).await
 }
 
 /// # Errors

@@ -7,7 +7,9 @@ use super::checks::{check_state, facts};
 use super::keys::{Keys, ahead_of, place_of};
 use super::url::Settings;
 use crate::OpenError;
-use crate::remote::ssl_mode::Verify;
+use crate::remote::ssl_mode::{Use, Verify};
+use crate::remote::tests::golden;
+use crate::remote::url::Reach;
 
 fn parse(url: &str, auth: Option<&str>) -> Result<Settings, OpenError> {
     Settings::parse(url, &|variable| auth.filter(|_| variable == "REDISCLI_AUTH").map(str::to_owned))
@@ -17,7 +19,7 @@ fn parse(url: &str, auth: Option<&str>) -> Result<Settings, OpenError> {
 fn refused(url: &str) -> String {
     match parse(url, None) {
         Err(error) => error.to_string(),
-        Ok(settings) => panic!("{url} was taken as {}", settings.shown),
+        Ok(settings) => panic!("{url} was taken as {}", settings.reach.shown),
     }
 }
 
@@ -30,7 +32,7 @@ fn what_is_shown_has_no_credentials() {
         ("redis://secret@[::1]:7/15", "redis://[::1]:7/15"),
         ("redis://[::1]", "redis://[::1]:6379/0"),
     ] {
-        assert_eq!(parse(url, None).unwrap().shown, shown);
+        assert_eq!(parse(url, None).unwrap().reach.shown, shown);
     }
 }
 
@@ -52,7 +54,7 @@ fn credentials_come_from_the_url_the_environment_or_a_file() {
     let url = format!("redis://floe@db?password_file={}", file.path().display());
     assert_eq!(of(&url, Some("theirs")), (some("floe"), some("in a file")));
     let text = refused(&url.replace("floe@", "floe:secret@"));
-    assert!(text.contains("take one of them out") && !text.contains("secret"), "{text}");
+    assert!(text.contains("leave one out") && !text.contains("secret"), "{text}");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -64,19 +66,22 @@ fn credentials_come_from_the_url_the_environment_or_a_file() {
 #[test]
 fn options_bound_what_they_say() {
     let bounds = |options: &str| {
-        let bounds = parse(&format!("redis://db?{options}"), None).unwrap().bounds;
+        let bounds = parse(&format!("redis://db?{options}"), None).unwrap().reach.bounds;
         (bounds.max_wait, bounds.connect)
     };
     assert_eq!(bounds(""), (Duration::from_secs(5), Duration::from_secs(3)));
     assert_eq!(bounds("max_wait=10s&connect_timeout=7"), (Duration::from_secs(10), Duration::from_secs(7)));
     assert_eq!(bounds("max_wait=500ms"), (Duration::from_millis(500), Duration::from_millis(500)));
-    assert!(parse("redis://db?unsafe=allow", None).unwrap().allow_unsafe);
-    assert!(!parse("redis://db?unsafe=refuse", None).unwrap().allow_unsafe);
+    assert!(parse("redis://db?unsafe=allow", None).unwrap().reach.allows_unsafe);
+    assert!(!parse("redis://db?unsafe=refuse", None).unwrap().reach.allows_unsafe);
 }
 
 #[test]
 fn tls_checks_everything_unless_told_otherwise() {
-    let verify = |url: &str| parse(url, None).unwrap().verify;
+    let verify = |url: &str| {
+        let tls = parse(url, None).unwrap().reach.tls;
+        (tls.wanted == Use::Always).then_some(tls.verify)
+    };
     assert_eq!(verify("redis://db"), None);
     assert_eq!(verify("redis://db?sslmode=disable"), None);
     assert_eq!(verify("rediss://db"), Some(Verify::Full("system".into())));
@@ -97,8 +102,8 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
         ("redis://floe:sec?ret@db", "%3F for ?"),
         ("redis://floe:sec#ret@db", "%23 for #"),
         ("redis://floe:sec%ffret@db", "no URL of a Redis server"),
-        ("redis://floe:secret@", "names no host"),
-        ("redis:///0", "names no host"),
+        ("redis://floe:secret@", "no URL of a Redis server"),
+        ("redis:///0", "no URL of a Redis server"),
         ("redis://floe:secret@a:1,b:2/0", "names several hosts"),
         ("redis://floe:secret@db/ids", "write a number"),
         ("redis://floe:secret@db/-1", "write a number"),
@@ -109,8 +114,8 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
         ("redis://db?unsafe=yes", "allow or refuse"),
         ("redis://db?sslmode=verify-full", "write rediss://"),
         ("redis://db?sslrootcert=/ca.pem", "write rediss://"),
-        ("rediss://db?sslmode=disable", "with rediss://"),
-        ("rediss://db?sslmode=prefer", "with rediss://"),
+        ("rediss://db?sslmode=disable", "one of verify-full, require, verify-ca"),
+        ("rediss://db?sslmode=prefer", "one of verify-full, require, verify-ca"),
         ("rediss://db?sslmode=allow", "verify-full"),
         ("rediss://db?sslmode=verify-ca", "sslrootcert=FILE"),
         ("rediss://db?sslmode=verify-ca&sslrootcert=system", "sslmode=verify-full"),
@@ -165,4 +170,22 @@ fn a_server_that_cannot_be_right_or_is_not_ready_is_named() {
             _ => panic!("{to}: {text:?}"),
         }
     }
+}
+
+#[test]
+fn every_url_means_what_it_meant() {
+    golden("redis", |url, environment| {
+        let Settings { at, database, user, password, reach } = Settings::parse(url, environment)?;
+        let Reach { shown, bounds, tls, allows_unsafe } = reach;
+        let rest = format!(
+            "at={:?}:{} database={database} user={user:?} password={password:?} tls={:?} wait={:?} connect={:?} \
+             unsafe={allows_unsafe}",
+            at.host,
+            at.port,
+            (tls.wanted == Use::Always).then_some(tls.verify),
+            bounds.max_wait,
+            bounds.connect
+        );
+        Ok((shown, rest))
+    });
 }

@@ -21,10 +21,10 @@ pub(super) fn at_open(error: &RedisError, settings: &Settings) -> OpenError {
 pub(super) fn at_work(error: &RedisError, settings: &Settings) -> LedgerError {
     let cause = cause(error);
     if cause.contains("WRONGTYPE") {
-        return is_damaged(&settings.shown, &format!("a key of another type ({cause})"));
+        return is_damaged(&settings.reach.shown, &format!("a key of another type ({cause})"));
     }
     if error.kind() == ErrorKind::UnexpectedReturnType || error.kind() == ErrorKind::Parse {
-        return is_damaged(&settings.shown, &format!("an answer that is not text ({cause})"));
+        return is_damaged(&settings.reach.shown, &format!("an answer that is not text ({cause})"));
     }
     LedgerError::Unavailable(sentence(error, settings))
 }
@@ -40,7 +40,7 @@ pub(super) fn cause(error: &RedisError) -> String {
 
 fn sentence(error: &RedisError, settings: &Settings) -> String {
     let cause = cause(error);
-    format!("{}: {cause}; {}", settings.shown, way_out(error, &cause, settings))
+    format!("{}: {cause}; {}", settings.reach.shown, way_out(error, &cause, settings))
 }
 
 /// The user lacks the right to a command or a key. Newer servers phrase it differently inside a script.

@@ -17,18 +17,27 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// `host`, `host:port`, `[address]:port`; `port` is the default.
-    pub(crate) fn parse(text: &str, port: u16) -> Option<Self> {
-        let (host, named) = match text.strip_prefix('[') {
-            Some(rest) => rest.split_once(']')?,
-            None => text.split_at(text.find(':').unwrap_or(text.len())),
-        };
-        let port = match named {
-            "" => port,
-            named => named.strip_prefix(':')?.parse().ok()?,
-        };
-        let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
-        (!host.is_empty() && host.bytes().all(is_host)).then(|| Self { host: host.to_owned(), port })
+    /// `None` for a name that no host has.
+    pub(crate) fn new(host: &str, port: u16) -> Option<Self> {
+        let is_odd = |c: char| c.is_whitespace() || c.is_control();
+        (!host.is_empty() && !host.contains(is_odd)).then(|| Self { host: host.to_owned(), port })
+    }
+
+    /// Whether HTTP can name it.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte))
+    }
+}
+
+/// `host`, `host:port`, `[address]:port`, or any of it left out.
+pub(crate) fn split(text: &str) -> Option<(&str, Option<u16>)> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => rest.split_once(']')?,
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
+    };
+    match port {
+        "" => Some((host, None)),
+        port => Some((host, Some(port.strip_prefix(':')?.parse().ok()?))),
     }
 }
 

@@ -113,15 +113,15 @@ impl<C: Connect> Pool<C> {
     }
 
     async fn bounded_connect(&self) -> Result<Connected<C::Link>, Trouble<C::Error>> {
-        let bounds = self.connect.bounds();
+        let bounds = self.connect.reach().bounds;
         let bound = bounds.connect.min(bounds.max_wait);
         let wanted = Wanted { known: self.realm_id(), opening: &self.opening };
         let connected = timeout(bound, self.connect.connect(wanted)).await;
         let connected = connected.unwrap_or(Err(Trouble::Timeout(bound)))?;
         if let Some(realm_id) = &connected.realm_id {
-            self.opening.check_id(realm_id, self.connect.shown())?;
+            self.opening.check_id(realm_id, &self.connect.reach().shown)?;
             if self.realm_id.get_or_init(|| realm_id.clone()) != realm_id {
-                return Err(realm::is_another(self.connect.shown()).into());
+                return Err(realm::is_another(&self.connect.reach().shown).into());
             }
         }
         Ok(connected)
@@ -170,21 +170,29 @@ mod tests {
 
     use super::*;
     use crate::remote::Bounds;
+    use crate::remote::ssl_mode::{Tls, Use, Verify};
+    use crate::remote::url::Reach;
 
     /// A server that numbers its connections.
-    #[derive(Default)]
-    struct Numbered(AtomicU64);
+    struct Numbered(AtomicU64, Reach);
+
+    impl Numbered {
+        fn new() -> Self {
+            let bounds = Bounds { max_wait: Duration::from_secs(10), connect: Duration::from_secs(10) };
+            let tls = Tls { wanted: Use::Never, verify: Verify::Nothing, own: None };
+            Self(
+                AtomicU64::new(0),
+                Reach { shown: "numbered:".to_owned(), bounds, tls, allows_unsafe: false },
+            )
+        }
+    }
 
     impl Connect for Numbered {
         type Link = u64;
         type Error = ();
 
-        fn shown(&self) -> &str {
-            "numbered:"
-        }
-
-        fn bounds(&self) -> Bounds {
-            Bounds { max_wait: Duration::from_secs(10), connect: Duration::from_secs(10) }
+        fn reach(&self) -> &Reach {
+            &self.1
         }
 
         async fn connect(&self, _: Wanted<'_>) -> Result<Connected<u64>, Trouble<()>> {
@@ -204,7 +212,7 @@ mod tests {
     /// Otherwise a replaced or frozen server would fail as many calls as there are connections to it.
     #[tokio::test]
     async fn what_goes_wrong_on_one_connection_ends_the_idle_ones_beside_it() {
-        let pool = Pool::new(Numbered::default(), Opening::of("shop"));
+        let pool = Pool::new(Numbered::new(), Opening::of("shop"));
         assert!(pool.begin().await.is_ok());
         let (mut first, mut second) = (pool.lease().await.unwrap(), pool.lease().await.unwrap());
         assert_eq!((first.link().ok(), second.link().ok()), (Some(&mut 0), Some(&mut 1)));

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::options::takes;
 use crate::OpenError;
+use crate::options::takes;
 
 /// In place of a file of roots: the roots that the system trusts, as in libpq. A file of that name is `./system`.
 pub(crate) const SYSTEM: &str = "system";
@@ -25,6 +25,15 @@ pub(crate) enum Use {
     Never,
     WherePossible,
     Always,
+}
+
+/// TLS as a URL asks for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Tls {
+    pub(crate) wanted: Use,
+    pub(crate) verify: Verify,
+    /// The files of a certificate to show and of its key.
+    pub(crate) own: Option<(PathBuf, PathBuf)>,
 }
 
 /// The meaning of `sslmode` and `sslrootcert`: the same as in libpq, for every server.

@@ -1,7 +1,7 @@
 //! A realm in a store that compares and swaps, by the rules that hold for all ledgers.
 
 use floe::ledger::LedgerError;
-use floe::store::{Place, Store};
+use floe::store::{Place, Store, Stored};
 
 use super::{Wanted, realm};
 use crate::{DEFAULT_REALM, OpenError, Opening};
@@ -26,6 +26,12 @@ pub(crate) fn former_note(id: &str) -> String {
 /// A line of a record, whatever the text holds.
 pub(crate) fn line(word: &str, text: &str) -> String {
     format!("{word} {}\n", text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r"))
+}
+
+/// The ledger on a store, in the realm that [`enter`] finds or makes.
+pub(crate) fn open<S: Store>(store: S, opening: &Opening) -> Result<Stored<S>, OpenError> {
+    let place = enter(&store, opening)?;
+    Ok(Stored::new(store, place))
 }
 
 /// Finds the realm, or makes it where that is allowed.

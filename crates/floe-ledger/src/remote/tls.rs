@@ -1,5 +1,6 @@
 //! TLS by rustls.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,11 +8,38 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-use super::ssl_mode::{SYSTEM, Verify};
+use super::ssl_mode::{SYSTEM, Tls, Verify};
 use crate::OpenError;
+
+impl Tls {
+    /// The client's TLS configuration, with the client's own certificate if there is one.
+    ///
+    /// # Errors
+    /// `Asked` if a file cannot be used.
+    pub(crate) fn client(&self) -> Result<ClientConfig, OpenError> {
+        let mut config = client(&self.verify)?;
+        if let Some((certificate, key)) = &self.own {
+            let failed = |option: &str, file: &Path, what: &dyn Display| {
+                OpenError::Asked(format!(
+                    "{option}: {} cannot be used ({what}): name a PEM file",
+                    file.display()
+                ))
+            };
+            let chain = CertificateDer::pem_file_iter(certificate)
+                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+                .map_err(|error| failed("sslcert", certificate, &error))?;
+            let private = PrivateKeyDer::from_pem_file(key).map_err(|error| failed("sslkey", key, &error))?;
+            let certified = CertifiedKey::from_der(chain, private, config.crypto_provider())
+                .map_err(|error| failed("sslcert", certificate, &error))?;
+            config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(certified));
+        }
+        Ok(config)
+    }
+}
 
 /// The client's TLS configuration, which checks as much as `verify` says.
 ///
@@ -39,7 +67,7 @@ pub(crate) fn client(verify: &Verify) -> Result<ClientConfig, OpenError> {
 }
 
 fn roots(file: &Path) -> Result<RootCertStore, OpenError> {
-    let failed = |what: &dyn std::fmt::Display| {
+    let failed = |what: &dyn Display| {
         OpenError::Asked(format!(
             "sslrootcert: {} cannot be used ({what}): name a file of PEM certificates",
             file.display()

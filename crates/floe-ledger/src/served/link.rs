@@ -10,16 +10,13 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use rustls::ClientConfig;
-use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::url::Settings;
 use crate::offer::{Answer, Call, Question, Said, short};
 use crate::remote::endpoint::{self, Endpoint, Turn};
-use crate::remote::{Bounds, Connect, Connected, Trouble, Wanted, realm, tls};
+use crate::remote::url::Reach;
+use crate::remote::{Connect, Connected, Trouble, Wanted, realm};
 use crate::{OpenError, Opening};
 
 /// The most bytes in an answer. A page of a list with the longest possible notes stays far below.
@@ -28,7 +25,7 @@ const LONGEST_ANSWER: usize = 4 << 20;
 /// How to reach the servers of a URL.
 pub(super) struct Servers {
     settings: Settings,
-    tls: Option<Arc<ClientConfig>>,
+    tls: Option<TlsConnector>,
     /// `/v1/ledger/shop`.
     path: Arc<str>,
     realm: String,
@@ -76,7 +73,7 @@ impl From<Fault> for Trouble<Fault> {
 impl Servers {
     pub(super) fn new(settings: Settings, opening: &Opening) -> Result<Self, OpenError> {
         let realm = opening.realm();
-        let tls = settings.tls.as_ref().map(|verify| tls::client(verify).map(Arc::new)).transpose()?;
+        let tls = settings.reach.tls.connector(&settings.servers, None)?;
         let path = format!("/v1/ledger/{}", utf8_percent_encode(realm, NON_ALPHANUMERIC)).into();
         let count = opening.servers + 1;
         Ok(Self { settings, tls, path, realm: realm.to_owned(), count, turn: Turn::anywhere() })
@@ -101,29 +98,22 @@ impl Servers {
     }
 
     async fn link(&self, server: &Endpoint) -> Result<Link, Fault> {
-        let broken = |error: &dyn Display| {
-            Fault::new(server, format!("{error}: check whether it runs, and whether it has TLS (sslmode)"))
+        let failed = |error: &dyn Display| {
+            let text = error.to_string();
+            let is_asked_for = text.contains("invalid peer certificate");
+            let text = match text.starts_with("TLS: ") {
+                true => format!("{text}: look at sslmode and sslrootcert, and at its certificate"),
+                false => format!("{text}: check whether it runs, and whether it has TLS (sslmode)"),
+            };
+            Fault { is_asked_for, ..Fault::new(server, text) }
         };
-        let socket = TcpStream::connect((server.host.as_str(), server.port)).await;
-        let socket = socket.map_err(|error| broken(&error))?;
-        socket.set_nodelay(true).map_err(|error| broken(&error))?;
-        let requests = match &self.tls {
-            None => speak(socket).await,
-            Some(config) => {
-                let host = ServerName::try_from(server.host.clone()).map_err(|error| broken(&error))?;
-                let stream = TlsConnector::from(Arc::clone(config)).connect(host, socket).await;
-                let stream = stream.map_err(|error| {
-                    let text = error.to_string();
-                    let is_asked_for = text.contains("invalid peer certificate");
-                    let text =
-                        format!("TLS: {text}: look at sslmode and sslrootcert, and at its certificate");
-                    Fault { is_asked_for, ..Fault::new(server, text) }
-                })?;
-                speak(stream).await
-            }
-        };
+        let socket = server.connect(self.tls.as_ref()).await.map_err(|error| failed(&error))?;
+        let spoken = http1::handshake(TokioIo::new(socket)).await;
+        let (requests, connection) = spoken.map_err(|error| failed(&error))?;
+        // The task reads even while there is no call. The caller gets the error from its request.
+        tokio::spawn(async move { drop(connection.await) });
         Ok(Link {
-            requests: requests.map_err(|error| broken(&error))?,
+            requests,
             server: server.clone(),
             authorization: self.settings.authorization.clone(),
             path: Arc::clone(&self.path),
@@ -131,16 +121,6 @@ impl Servers {
             is_one_of_several: self.settings.servers.len() > 1,
         })
     }
-}
-
-/// Speaks HTTP/1.1 on a stream, with a task that reads it even while there is no call.
-async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    stream: S,
-) -> Result<SendRequest<Full<Bytes>>, hyper::Error> {
-    let (requests, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // The caller gets the error from its request.
-    tokio::spawn(async move { drop(connection.await) });
-    Ok(requests)
 }
 
 impl Link {
@@ -215,18 +195,14 @@ impl Connect for Servers {
     type Link = Link;
     type Error = Fault;
 
-    fn shown(&self) -> &str {
-        &self.settings.shown
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.settings.bounds
+    fn reach(&self) -> &Reach {
+        &self.settings.reach
     }
 
     /// Tries each server once, each for at most its share of the time.
     async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble<Fault>> {
         let servers = &self.settings.servers;
-        let bound = self.bounds().connect.min(self.bounds().max_wait);
+        let bound = self.reach().bounds.connect;
         let mut last = Trouble::NoThread;
         for server in self.turn.through(servers) {
             let late = |text: &str| Fault::new(server, text.to_owned());

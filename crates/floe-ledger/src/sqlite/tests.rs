@@ -586,3 +586,14 @@ mod counts {
         counts(false);
     }
 }
+
+#[cfg(feature = "remote")]
+#[test]
+fn every_url_means_what_it_meant() {
+    crate::remote::tests::golden("sqlite", |url, _| {
+        let (builder, path) = super::url::parse(url)?;
+        let super::Builder { max_wait, max_bytes, network_filesystem, .. } = builder;
+        let rest = format!("wait={max_wait:?} bytes={max_bytes} network={network_filesystem}");
+        Ok((path.to_owned(), rest))
+    });
+}

@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
-use floe::ledger::Ledger;
-
 use super::{Builder, Sqlite};
+use crate::options::{self, allows, takes};
 use crate::{OpenError, Opening};
 
 /// Opens the file that a URL names.
-pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, OpenError> {
+pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Sqlite, OpenError> {
     let (builder, path) = parse(url)?;
-    Ok(Box::new(builder.opening(opening).at(path)?))
+    builder.opening(opening).at(path)
 }
 
 /// Whether a URL can be read, options included. The file is not touched.
@@ -18,7 +17,7 @@ pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
     parse(url).map(drop)
 }
 
-fn parse(url: &str) -> Result<(Builder, &str), OpenError> {
+pub(super) fn parse(url: &str) -> Result<(Builder, &str), OpenError> {
     let rest = url.split_once(':').map_or(url, |(_, rest)| rest);
     let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
     let asked = |text: String| Err(OpenError::Asked(text));
@@ -36,40 +35,22 @@ fn parse(url: &str) -> Result<(Builder, &str), OpenError> {
     let mut builder = Sqlite::builder();
     for option in options.split('&').filter(|option| !option.is_empty()) {
         let (key, value) = option.split_once('=').unwrap_or((option, ""));
-        builder = set(builder, key, value)?;
+        builder = match key {
+            "network_filesystem" => builder.network_filesystem(allows(key, value)?),
+            "max_wait" => match options::duration(value).filter(|time| *time <= Duration::from_secs(3_600)) {
+                Some(max_wait) => builder.max_wait(max_wait),
+                None => return Err(takes(key, value, "a time such as 500ms or 10s, at most 1h")),
+            },
+            "max_mib" => match value.parse::<u32>() {
+                Ok(mib) if mib > 0 => builder.max_bytes(u64::from(mib) << 20),
+                _ => return Err(takes(key, value, "a number of mebibytes from 1 on")),
+            },
+            _ => {
+                return asked(format!(
+                    "`sqlite:` has no option `{key}`: it has network_filesystem, max_wait and max_mib"
+                ));
+            }
+        };
     }
     Ok((builder, path))
-}
-
-fn set(builder: Builder, key: &str, value: &str) -> Result<Builder, OpenError> {
-    let expected = match key {
-        "network_filesystem" => match value {
-            "allow" => return Ok(builder.network_filesystem(true)),
-            "refuse" => return Ok(builder.network_filesystem(false)),
-            _ => "allow or refuse",
-        },
-        "max_wait" => match duration(value) {
-            Some(max_wait) => return Ok(builder.max_wait(max_wait)),
-            None => "a time such as 500ms or 10s, at most 1h",
-        },
-        "max_mib" => match value.parse::<u32>() {
-            Ok(mib) if mib > 0 => return Ok(builder.max_bytes(u64::from(mib) << 20)),
-            _ => "a number of mebibytes from 1 on",
-        },
-        _ => {
-            return Err(OpenError::Asked(format!(
-                "`sqlite:` has no option `{key}`: it has network_filesystem, max_wait and max_mib"
-            )));
-        }
-    };
-    Err(OpenError::Asked(format!("`{key}={value}`: the option takes {expected}")))
-}
-
-/// A whole number of milliseconds, seconds or minutes, at most an hour.
-fn duration(text: &str) -> Option<Duration> {
-    let (number, unit_ms) = [("ms", 1), ("s", 1_000), ("m", 60_000)]
-        .into_iter()
-        .find_map(|(unit, ms)| text.strip_suffix(unit).map(|number| (number, ms)))?;
-    let ms = number.parse::<u64>().ok()?.checked_mul(unit_ms)?;
-    (ms <= 3_600_000).then(|| Duration::from_millis(ms))
 }

@@ -4,80 +4,53 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use floe::ledger::LedgerError;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use super::jute::{Access, Request, code};
 use super::link::Link;
-use super::session::{Session, Stream};
+use super::session::Session;
 use super::trouble::Error;
-use super::url::{Host, Settings};
+use super::url::Settings;
 use super::{Trouble, layout, trouble};
 use crate::OpenError;
-use crate::remote::options::is_open_to_others;
+use crate::options::is_open_to_others;
+use crate::remote::endpoint::{Endpoint, Turn, share};
 use crate::remote::ssl_mode::Use;
-use crate::remote::tls;
-use crate::remote::{Bounds, Connect, Connected, Wanted};
+use crate::remote::url::Reach;
+use crate::remote::{Connect, Connected, Wanted};
 
 /// How an ensemble is reached.
 pub(super) struct Ensemble {
     settings: Settings,
-    tls: TlsConnector,
+    tls: Option<TlsConnector>,
     realm: String,
     /// See [`Link::heard`].
     heard: Arc<AtomicI64>,
+    turn: Turn,
 }
 
 impl Ensemble {
     pub(super) fn new(settings: Settings, realm: &str) -> Result<Self, OpenError> {
-        let mut tls = tls::client(&settings.verify)?;
-        if let Some((certificate, key)) = &settings.identity {
-            let failed = |what: &dyn std::fmt::Display| {
-                OpenError::Asked(format!(
-                    "sslcert: {} and {} cannot be used ({what}): name files of PEM with a certificate and its key",
-                    certificate.display(),
-                    key.display()
-                ))
-            };
-            if is_open_to_others(key) {
-                return Err(failed(&"others can read the key: chmod 600 it"));
-            }
-            let chain = CertificateDer::pem_file_iter(certificate)
-                .and_then(|chain| chain.collect::<Result<Vec<_>, _>>())
-                .map_err(|error| failed(&error))?;
-            let key = PrivateKeyDer::from_pem_file(key).map_err(|error| failed(&error))?;
-            let certified =
-                CertifiedKey::from_der(chain, key, tls.crypto_provider()).map_err(|error| failed(&error))?;
-            tls.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(certified));
+        if let Some((_, key)) = settings.reach.tls.own.as_ref().filter(|(_, key)| is_open_to_others(key)) {
+            return Err(OpenError::Asked(format!(
+                "sslkey: {} cannot be used (others can read the key): chmod 600 it",
+                key.display()
+            )));
         }
-        let tls = TlsConnector::from(Arc::new(tls));
-        Ok(Self { settings, tls, realm: realm.to_owned(), heard: Arc::default() })
+        let tls = settings.reach.tls.connector(&settings.hosts, None)?;
+        Ok(Self { settings, tls, realm: realm.to_owned(), heard: Arc::default(), turn: Turn::anywhere() })
     }
 
     /// A session with whichever server gives one. They are asked in an order of chance, so that the nodes of a fleet
     /// spread over the ensemble; one that does not answer leaves time for the next.
     async fn session(&self) -> Result<Session, Trouble> {
-        let mut hosts: Vec<&Host> = self.settings.hosts.iter().collect();
-        let count = hosts.len().max(1);
-        let chance = usize::try_from(getrandom::u32().unwrap_or(0)).unwrap_or(0);
-        hosts.rotate_left(chance % count);
-        let share = self.settings.bounds.connect / u32::try_from(count).unwrap_or(u32::MAX);
+        let (hosts, bound) = (&self.settings.hosts, self.reach().bounds.connect);
         let mut failures = Vec::new();
-        while let Some(host) = hosts.pop() {
-            // The last one may take what is left.
-            let attempt = if hosts.is_empty() {
-                self.session_with(host).await
-            } else {
-                let silent = || Err(Error::Unreachable(format!("it gave no answer within {share:?}")));
-                timeout(share, self.session_with(host)).await.unwrap_or_else(|_| silent())
-            };
-            match attempt {
-                Ok(session) => return Ok(session),
-                Err(error) => failures.push((host, error)),
+        for host in self.turn.through(hosts) {
+            let late = |text: &str| Error::Unreachable(format!("it gave {text}"));
+            match share(bound, hosts.len(), self.session_with(host), late).await {
+                Err(Trouble::Store(error)) => failures.push((host, error)),
+                outcome => return outcome,
             }
         }
         let told: Vec<String> = failures.iter().map(|(host, error)| format!("{host}: {error}")).collect();
@@ -89,32 +62,24 @@ impl Ensemble {
         }))
     }
 
-    async fn session_with(&self, host: &Host) -> Result<Session, Error> {
-        if self.settings.use_tls == Use::Never {
-            return Session::begin(Box::new(connected(host).await?)).await;
-        }
-        match self.encrypted(host).await {
-            Ok(stream) => Session::begin(stream).await,
-            Err(_) if self.settings.use_tls == Use::WherePossible => {
-                Session::begin(Box::new(connected(host).await?)).await
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn encrypted(&self, host: &Host) -> Result<Box<dyn Stream>, Error> {
-        let failed =
-            |what: &dyn std::fmt::Display| Error::Tls(format!("TLS could not be agreed on ({what})"));
-        let name = ServerName::try_from(host.name.clone()).map_err(|error| failed(&error))?;
-        let stream = self.tls.connect(name, connected(host).await?).await.map_err(|error| failed(&error))?;
-        Ok(Box::new(stream))
+    async fn session_with(&self, host: &Endpoint) -> Result<Session, Trouble> {
+        let socket = match host.connect(self.tls.as_ref()).await {
+            Err(_) if self.settings.reach.tls.wanted == Use::WherePossible => host.connect(None).await,
+            outcome => outcome,
+        };
+        let socket = socket.map_err(|error| match error.to_string() {
+            text if text.starts_with("TLS: ") => Error::Tls(format!("TLS could not be agreed on ({text})")),
+            text => Error::Unreachable(format!("it cannot be reached ({text})")),
+        });
+        Session::begin(socket.map_err(Trouble::Store)?).await.map_err(Trouble::Store)
     }
 }
 
 impl Ensemble {
     /// Looks at the realm, and brings one of an older floe to this version. Its id, where it is there.
     async fn enter(&self, link: &mut Link, wanted: Wanted<'_>) -> Result<Option<String>, Trouble> {
-        let (path, shown) = (layout::realm_path(&self.settings.path, &self.realm), &self.settings.shown);
+        let (path, shown) =
+            (layout::realm_path(&self.settings.path, &self.realm), &self.settings.reach.shown);
         loop {
             let Some((layout, record, version)) = link.realm(&path).await? else {
                 wanted.may_make(shown, &format!("the realm {}", self.realm))?;
@@ -125,13 +90,7 @@ impl Ensemble {
             if layout == layout::VERSION {
                 return Ok(id.map(str::to_owned));
             }
-            if !wanted.may_change() {
-                return Err(LedgerError::Unfit(format!(
-                    "the nodes at {shown} are those of an older floe (version 1), and this command does not change them: run \
-                     `floe serve` or `floe mint` to update them, or use the older floe"
-                ))
-                .into());
-            }
+            wanted.may_change("the nodes", layout, shown)?;
             wanted.check_id(id.unwrap_or_default(), shown)?;
             let text = layout::realm_text(&record);
             let reply =
@@ -155,36 +114,24 @@ impl Ensemble {
             "{} is open to everybody at {path}, and floe was given a user and a password: others could not read what it \
              made there. Restrict the realm first (setAcl -R, see docs/ledgers.md), or leave the user and the password out \
              (of the URL, ZOOKEEPER_USER and ZOOKEEPER_PASSWORD)",
-            self.settings.shown
+            self.settings.reach.shown
         ))
         .into())
     }
-}
-
-async fn connected(host: &Host) -> Result<TcpStream, Error> {
-    let failed = |error| Error::Unreachable(format!("it cannot be reached ({error})"));
-    let stream = TcpStream::connect((host.name.as_str(), host.port)).await.map_err(failed)?;
-    // Every request is waited for.
-    stream.set_nodelay(true).map_err(failed)?;
-    Ok(stream)
 }
 
 impl Connect for Ensemble {
     type Link = Link;
     type Error = Error;
 
-    fn shown(&self) -> &str {
-        &self.settings.shown
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.settings.bounds
+    fn reach(&self) -> &Reach {
+        &self.settings.reach
     }
 
     async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let session = self.session().await?;
         let access = if self.settings.credentials.is_some() { Access::Creator } else { Access::World };
-        let shown = self.settings.shown.as_str().into();
+        let shown = self.settings.reach.shown.as_str().into();
         let mut link = Link { session, heard: Arc::clone(&self.heard), access, shown };
         if let Some(credentials) = &self.settings.credentials {
             let replies = link.ask(&[Request::Digest(credentials)]).await?;
@@ -205,10 +152,10 @@ impl Connect for Ensemble {
     }
 
     fn at_work(&self, error: Error) -> LedgerError {
-        trouble::at_work(&error, self.shown())
+        trouble::at_work(&error, &self.reach().shown)
     }
 
     fn at_open(&self, error: Error) -> OpenError {
-        trouble::at_open(&error, self.shown())
+        trouble::at_open(&error, &self.reach().shown)
     }
 }

@@ -7,22 +7,18 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, split};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::jute::{self, Reply, Request};
 use super::trouble::Error;
+use crate::remote::socket::Socket;
 
 /// How long the server is asked to keep a session from which it hears nothing. A ping goes out at each third of what
 /// it agrees to; where nothing came back for two of them, the connection is given up.
 const SESSION_MS: i32 = 10_000;
-
-/// A connection, with or without TLS.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for S {}
 
 pub(super) struct Session {
     calls: Option<mpsc::Sender<Batch>>,
@@ -44,7 +40,7 @@ struct Batch {
 
 impl Session {
     /// Begins a session on a fresh connection.
-    pub(super) async fn begin(mut stream: Box<dyn Stream>) -> Result<Self, Error> {
+    pub(super) async fn begin(mut stream: Box<dyn Socket>) -> Result<Self, Error> {
         stream.write_all(&jute::ask_for_session(SESSION_MS)?).await.map_err(closed)?;
         stream.flush().await.map_err(closed)?;
         let mut inbox = Vec::with_capacity(64);
@@ -107,7 +103,7 @@ impl Drop for Session {
 }
 
 async fn drive(
-    stream: Box<dyn Stream>,
+    stream: Box<dyn Socket>,
     mut batches: mpsc::Receiver<Batch>,
     third: Duration,
 ) -> Result<(), Error> {

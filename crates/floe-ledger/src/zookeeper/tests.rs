@@ -9,6 +9,8 @@ use super::trouble::{self, Error};
 use super::url::Settings;
 use crate::OpenError;
 use crate::remote::ssl_mode::{Use, Verify};
+use crate::remote::tests::golden;
+use crate::remote::url::Reach;
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();
@@ -19,7 +21,7 @@ fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError>
 fn refused(url: &str, environment: &[(&str, &str)]) -> String {
     match parse(url, environment) {
         Err(error) => error.to_string(),
-        Ok(settings) => panic!("{url} was taken as {}", settings.shown),
+        Ok(settings) => panic!("{url} was taken as {}", settings.reach.shown),
     }
 }
 
@@ -33,7 +35,7 @@ fn what_is_shown_has_no_credentials() {
         ("zookeeper://zk", "zookeeper://zk:2181/floe"),
         ("zookeeper://zk/", "zookeeper://zk:2181/floe"),
     ] {
-        assert_eq!(parse(url, &[]).unwrap().shown, shown);
+        assert_eq!(parse(url, &[]).unwrap().reach.shown, shown);
     }
 }
 
@@ -62,7 +64,7 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
         ("zookeeper://zk/ids?sslmode=allow", "verify-full"),
         ("zookeeper://zk/ids?sslmode=verify-full", "sslrootcert=FILE"),
         ("zookeeper://zk/ids?sslrootcert=ca.pem", "sslmode=verify-full"),
-        ("zookeeper://zk/ids?sslmode=require&sslcert=me.pem", "go together"),
+        ("zookeeper://zk/ids?sslmode=require&sslcert=me.pem", "need each other"),
         ("zookeeper://zk//ids", "/zookeeper"),
         ("zookeeper://zk/a/../b", "/zookeeper"),
         ("zookeeper://zk/订单", "/zookeeper"),
@@ -91,7 +93,7 @@ fn the_environment_completes_the_url() {
 fn tls_is_asked_for_in_words() {
     let tls = |query: &str| {
         let settings = parse(&format!("zookeeper://zk/ids{query}"), &[]).unwrap();
-        (settings.use_tls, settings.verify)
+        (settings.reach.tls.wanted, settings.reach.tls.verify)
     };
     assert_eq!(tls(""), (Use::Never, Verify::Nothing));
     assert_eq!(tls("?sslmode=prefer"), (Use::WherePossible, Verify::Nothing));
@@ -254,4 +256,18 @@ fn a_realm_has_an_id_or_none_that_this_version_knows() {
     for nothing in ["", "version=1", "version=one id=0f", "id=0f version=1"] {
         assert_eq!(read(nothing), None, "{nothing}");
     }
+}
+
+#[test]
+fn every_url_means_what_it_meant() {
+    golden("zookeeper", |url, environment| {
+        let Settings { hosts, path, credentials, reach } = Settings::parse(url, environment)?;
+        let Reach { shown, bounds, tls, .. } = reach;
+        let hosts: Vec<_> = hosts.into_iter().map(|host| (host.host, host.port)).collect();
+        let rest = format!(
+            "at={hosts:?} path={path:?} login={credentials:?} tls={:?} {:?} {:?} wait={:?} connect={:?}",
+            tls.wanted, tls.verify, tls.own, bounds.max_wait, bounds.connect
+        );
+        Ok((shown, rest))
+    });
 }

@@ -1,18 +1,21 @@
 //! Logins to a server that the test plays. Not every server of the other tests has MySQL's own login method.
 
-use std::sync::Arc;
-
-use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{ABILITIES, Account, CACHING, Encryption, NATIVE, TLS, log_in, proof};
+use super::{ABILITIES, CACHING, NATIVE, TLS, TlsConnector, log_in, proof};
 use crate::mysql::channel::Channel;
 use crate::mysql::trouble::Error;
-use crate::remote::ssl_mode::{Use, Verify};
-use crate::remote::tls::client;
+use crate::mysql::url::Settings;
 
 const NONCE: [u8; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
+
+fn settings(password: &str, mode: &str) -> (Settings, Option<TlsConnector>) {
+    let url = format!("mysql://floe:{password}@127.0.0.1/ids?sslmode={mode}");
+    let settings = Settings::parse(&url, &|_| None).unwrap();
+    let tls = settings.reach.tls.connector(&[], None).unwrap();
+    (settings, tls)
+}
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -47,7 +50,7 @@ fn greeting(way: &str, abilities: u32) -> Vec<u8> {
 }
 
 /// The result of a login to a server that says these things, and what the server hears.
-fn meets(wanted: Use, says: Vec<Vec<u8>>) -> (Result<(), Error>, Vec<Vec<u8>>) {
+fn meets(mode: &str, says: Vec<Vec<u8>>) -> (Result<(), Error>, Vec<Vec<u8>>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -74,12 +77,8 @@ fn meets(wanted: Use, says: Vec<Vec<u8>>) -> (Result<(), Error>, Vec<Vec<u8>>) {
             heard
         });
         let socket = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-        let account =
-            Account { user: "floe".to_owned(), password: "secret".to_owned(), database: "ids".to_owned() };
-        let config = Arc::new(client(&Verify::Nothing).unwrap());
-        let host = ServerName::try_from("127.0.0.1").unwrap();
-        let encryption = Encryption { wanted, config, host };
-        let outcome = log_in(Channel::new(socket), &account, &encryption).await.map(drop);
+        let (settings, tls) = settings("secret", mode);
+        let outcome = log_in(Channel::new(socket), &settings, tls.as_ref()).await.map(drop);
         (outcome, server.await.unwrap())
     })
 }
@@ -91,7 +90,7 @@ const KNOWN: &[u8] = &[1, 3];
 #[test]
 fn a_server_that_knows_the_proof_lets_floe_in() {
     let says = vec![greeting(CACHING, ABILITIES), KNOWN.to_vec(), OK.to_vec()];
-    let (outcome, heard) = meets(Use::WherePossible, says);
+    let (outcome, heard) = meets("prefer", says);
     outcome.unwrap();
     let proof = proof(CACHING, "secret", &NONCE).unwrap();
     let said = [b"floe\0\x20", proof.as_slice(), b"ids\0caching_sha2_password\0\x12\x0cprogram_name\x04floe"];
@@ -101,24 +100,24 @@ fn a_server_that_knows_the_proof_lets_floe_in() {
 #[test]
 fn another_way_may_be_asked_for() {
     let switch = [b"\xfemysql_native_password\0".as_slice(), &NONCE, &[0]].concat();
-    let (outcome, heard) = meets(Use::Never, vec![greeting("auth_gssapi", ABILITIES), switch, OK.to_vec()]);
+    let (outcome, heard) = meets("disable", vec![greeting("auth_gssapi", ABILITIES), switch, OK.to_vec()]);
     outcome.unwrap();
     assert_eq!(heard[1], proof(NATIVE, "secret", &NONCE).unwrap());
 
     let switch = b"\xfemysql_clear_password\0".to_vec();
-    let (outcome, heard) = meets(Use::Never, vec![greeting(CACHING, ABILITIES), switch]);
+    let (outcome, heard) = meets("disable", vec![greeting(CACHING, ABILITIES), switch]);
     assert!(matches!(outcome, Err(Error::UnknownWay(_))), "{outcome:?}");
     assert_eq!(heard.len(), 1);
 }
 
 #[test]
 fn the_password_itself_is_never_sent_in_the_clear() {
-    for wanted in [Use::Never, Use::WherePossible] {
-        let (outcome, heard) = meets(wanted, vec![greeting(CACHING, ABILITIES), vec![1, 4]]);
+    for mode in ["disable", "prefer"] {
+        let (outcome, heard) = meets(mode, vec![greeting(CACHING, ABILITIES), vec![1, 4]]);
         assert!(matches!(outcome, Err(Error::PasswordInTheClear)), "{outcome:?}");
         assert!(heard.iter().all(|packet| !packet.windows(6).any(|part| part == b"secret")), "{heard:?}");
     }
-    let (outcome, heard) = meets(Use::Always, vec![greeting(CACHING, ABILITIES)]);
+    let (outcome, heard) = meets("require", vec![greeting(CACHING, ABILITIES)]);
     assert!(matches!(outcome, Err(Error::NoTls)) && heard.is_empty(), "{outcome:?} {heard:?}");
 }
 
@@ -136,11 +135,8 @@ fn what_is_sent_in_the_clear_before_tls_is_not_believed_under_it() {
         let (mut server, _) = listener.accept().await.unwrap();
         let head = [u8::try_from(length).unwrap(), 0, 0, 0];
         server.write_all(&[&head, &*both].concat()).await.unwrap();
-        let account = Account { user: "floe".to_owned(), password: String::new(), database: String::new() };
-        let config = Arc::new(client(&Verify::Nothing).unwrap());
-        let host = ServerName::try_from("127.0.0.1").unwrap();
-        let encryption = Encryption { wanted: Use::Always, config, host };
-        log_in(Channel::new(socket), &account, &encryption).await.map(drop)
+        let (settings, tls) = settings("", "require");
+        log_in(Channel::new(socket), &settings, tls.as_ref()).await.map(drop)
     });
     assert!(matches!(outcome, Err(Error::Protocol(text)) if text.contains("before TLS")), "{outcome:?}");
 }
@@ -153,7 +149,7 @@ fn what_is_no_mysql_is_named() {
         (greeting(NATIVE, 0x0000_0200), "abilities"),
         (b"\x0a8.4.0\0".to_vec(), "cut short"),
     ] {
-        let (outcome, _) = meets(Use::Never, vec![says]);
+        let (outcome, _) = meets("disable", vec![says]);
         let text = outcome.unwrap_err().to_string();
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }

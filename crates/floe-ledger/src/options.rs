@@ -1,4 +1,4 @@
-//! Options that mean the same in the URL of every server.
+//! Options that mean the same in the URL of every ledger.
 
 use std::fs;
 use std::path::Path;
@@ -17,9 +17,16 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Reads an environment variable.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
+/// The process's own environment.
+pub(crate) fn environment(variable: &str) -> Option<String> {
+    std::env::var(variable).ok()
+}
+
 /// `max_wait=5s`.
 pub(crate) fn max_wait(key: &str, value: &str) -> Result<Duration, OpenError> {
-    duration(value).ok_or_else(|| takes(key, value, "a time such as 500ms or 10s, from 100ms to 1h"))
+    let bounds = Duration::from_millis(100)..=Duration::from_secs(3_600);
+    let time = duration(value).filter(|time| bounds.contains(time));
+    time.ok_or_else(|| takes(key, value, "a time such as 500ms or 10s, from 100ms to 1h"))
 }
 
 /// `connect_timeout=3`: in whole seconds, as in libpq.
@@ -28,8 +35,8 @@ pub(crate) fn connect_timeout(key: &str, value: &str) -> Result<Duration, OpenEr
     seconds.map(Duration::from_secs).ok_or_else(|| takes(key, value, "whole seconds from 1 to 3600"))
 }
 
-/// `unsafe=allow`: whether to accept a server that may lose marks.
-pub(crate) fn allows_unsafe(key: &str, value: &str) -> Result<bool, OpenError> {
+/// `unsafe=allow`: whether to accept what may lose marks.
+pub(crate) fn allows(key: &str, value: &str) -> Result<bool, OpenError> {
     match value {
         "allow" => Ok(true),
         "refuse" => Ok(false),
@@ -92,11 +99,10 @@ pub(crate) fn password_from(file: &Path) -> Result<String, OpenError> {
     }
 }
 
-/// A whole number of milliseconds, seconds, minutes or hours, from 100 ms to an hour.
-fn duration(text: &str) -> Option<Duration> {
+/// A whole number of milliseconds, seconds, minutes or hours.
+pub(crate) fn duration(text: &str) -> Option<Duration> {
     let (number, unit_ms) = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)]
         .into_iter()
         .find_map(|(unit, ms)| text.strip_suffix(unit).map(|number| (number, ms)))?;
-    let ms = number.parse::<u64>().ok()?.checked_mul(unit_ms)?;
-    (100..=3_600_000).contains(&ms).then(|| Duration::from_millis(ms))
+    number.parse::<u64>().ok()?.checked_mul(unit_ms).map(Duration::from_millis)
 }
