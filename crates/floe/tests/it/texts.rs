@@ -470,6 +470,7 @@ fn type_names_and_properties_have_rules() {
     all.clone().with("k32", "").unwrap_err();
     all.clone().with("k31", "").unwrap_err();
     Properties::default().with("a=b", "").unwrap_err();
+    Properties::default().with("k", &"x".repeat(1024)).unwrap();
     Properties::default().with("k", &"x".repeat(1025)).unwrap_err();
     assert_eq!(all.iter().count(), 32);
 }
