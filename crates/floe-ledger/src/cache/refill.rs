@@ -4,7 +4,9 @@
 //! process records the answer. After a lost reply or a crash, the next request uses the same token, and gets the range
 //! that may have been reserved. Processes that share the directory use the same token, and one of them records the
 //! answer. If a request was refused, the next one uses its token again: another process may have got a range with it.
-//! The file is never locked while the ledger behind is asked.
+//! The file is never locked while the ledger behind is asked. So a process that is slow may ask with a token whose answer
+//! was recorded, after another token was used. It is given another range. Nobody records that one: a third process may have
+//! been given the same. A few requests' worth of a segment's numbers are skipped then; a slot's time has no such gap.
 
 use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -57,9 +57,10 @@ impl Turn {
         Self(AtomicUsize::new(usize::from(getrandom::u32().unwrap_or(0).to_le_bytes()[0])))
     }
 
-    /// Each of `all` once.
-    pub(crate) fn through<'a>(&'a self, all: &'a [Endpoint]) -> impl Iterator<Item = &'a Endpoint> {
-        (0..all.len()).filter_map(|_| all.get(self.0.fetch_add(1, Ordering::Relaxed) % all.len()))
+    /// Each of `all` once, whoever else goes through them meanwhile. The next caller begins one further.
+    pub(crate) fn through<'a>(&self, all: &'a [Endpoint]) -> impl Iterator<Item = &'a Endpoint> + use<'a> {
+        let first = self.0.fetch_add(1, Ordering::Relaxed) % all.len().max(1);
+        all.iter().cycle().skip(first).take(all.len())
     }
 }
 
@@ -77,4 +78,28 @@ pub(crate) async fn share<T, E>(
     let share = bound / u32::try_from(count).unwrap_or(u32::MAX).max(1);
     let late = |_| Err(Trouble::Store(late(&format!("no answer within {share:?}"))));
     timeout(share, entering).await.unwrap_or_else(late)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two calls may connect at once, and each has to find the one server that is there.
+    #[test]
+    fn callers_at_once_go_through_all_servers_each_from_another_one_on() {
+        let all = ["a", "b"].map(|host| Endpoint::parse(host, 1).unwrap());
+        let turn = Turn::anywhere();
+        let (mut tried, mut one, mut other) =
+            ([Vec::new(), Vec::new()], turn.through(&all), turn.through(&all));
+        while let (Some(first), Some(second)) = (one.next(), other.next()) {
+            assert_ne!(first, second);
+            tried[0].push(first.host.as_str());
+            tried[1].push(second.host.as_str());
+        }
+        for mut tried in tried {
+            tried.sort_unstable();
+            assert_eq!(tried, ["a", "b"]);
+        }
+        assert_eq!(turn.through(&[]).count(), 0);
+    }
 }

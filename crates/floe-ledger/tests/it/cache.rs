@@ -9,6 +9,7 @@ mod segments;
 mod sharing;
 mod slots;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
@@ -43,6 +44,10 @@ struct Behind {
     counts: Arc<AtomicU64>,
     /// The reservations that it got.
     reserves: Arc<Mutex<Vec<Reserve>>>,
+    /// The ranges that it gave, with the token of each.
+    given: Arc<Mutex<BTreeSet<([u8; 16], u64, u64)>>>,
+    /// What happens before the next reservation of a name reaches it.
+    before: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
 }
 
 impl Behind {
@@ -66,6 +71,13 @@ impl Behind {
     fn reserves(&self) -> Vec<Reserve> {
         let reserves = self.reserves.lock().unwrap().clone();
         reserves.into_iter().filter(|request| !request.key.as_str().starts_with(Key::CACHES)).collect()
+    }
+
+    /// How many positions below `end` it gave to a token that had got a range before, and another since.
+    fn given_again(&self, end: u64) -> u64 {
+        let given = self.given.lock().unwrap();
+        let later = given.iter().zip(given.iter().skip(1)).filter(|(one, next)| one.0 == next.0);
+        later.filter(|(_, next)| next.1 < end).map(|(_, next)| next.2 - next.1).sum()
     }
 
     fn opening(&self, reply: Result<Reply, LedgerError>) -> Result<Reply, LedgerError> {
@@ -94,7 +106,14 @@ impl Behind {
 impl Ledger for Behind {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         self.reserves.lock().unwrap().push(request.clone());
+        if request.key.as_str().starts_with(Key::NAMES) {
+            let before = self.before.lock().unwrap().take();
+            before.map(|before| before());
+        }
         let reply = self.reach(|store| store.reserve(request));
+        if let Ok(Reply::Got { start, end, .. }) = reply {
+            self.given.lock().unwrap().insert((*request.token.as_bytes(), start, end));
+        }
         if request.key.as_str().starts_with(Key::CACHES) {
             return self.opening(reply);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use floe_id::kind::ObjectId;
 
-use super::origin::Origin;
+use super::origin::{Late, Origin};
 use super::random::Random;
 use super::run::{PastLimit, Run};
 use super::{Mint, MintError, as_texts, check_count};
@@ -126,8 +126,8 @@ impl ObjectIdGenerator {
     /// [`ObjectIdGenerator::draw`] for when too many IDs have been minted for the cached time.
     #[cold]
     fn draw_late(&self, count: u64) -> Result<u64, MintError> {
-        let millis = self.origin.look()?;
-        self.draw_at(millis / 1_000, count)?.map_err(|PastLimit { last }| {
+        let drawn = self.origin.draw_late(|millis| self.draw_at(millis / 1_000, count))?;
+        drawn.map_err(|Late { last, millis }| {
             // The second at which the last position is within reach, and the next one with it.
             let due = ((last >> COUNTER_BITS) + 1).saturating_sub(AHEAD_SECONDS) * 1_000;
             MintError::Busy { retry: Duration::from_millis(due.saturating_sub(millis).max(1)) }

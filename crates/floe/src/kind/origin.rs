@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::object_id::Process;
 use super::random::Random;
+use super::run::PastLimit;
 use crate::clock::{Clock, ClockPolicy, Stamp, system};
 use crate::error::{MintError, Stopped};
 
@@ -14,6 +15,12 @@ const POLICY: ClockPolicy = ClockPolicy { wait_ms: 5, max_hold_ms: u64::MAX };
 
 /// One for the whole process, as ObjectIds need it: its clock has one thread, which is parked while nothing is minted.
 static SYSTEM: OnceLock<Arc<Origin>> = OnceLock::new();
+
+/// A draw would have gone past its limit, by the time `millis`; `last` is the last position that was drawn.
+pub(super) struct Late {
+    pub(super) last: u64,
+    pub(super) millis: u64,
+}
 
 /// Reads nanoseconds since 1970, or `None` before it.
 type WallNanos = Box<dyn Fn() -> Option<u64> + Send + Sync>;
@@ -99,6 +106,30 @@ impl Origin {
             || Ok(self.notice(now.stamp).millis()),
             |why| Err(MintError::Stopped(Stopped::clock(why))),
         )
+    }
+
+    /// Draws by a time that is read now. If this thread had to wait between the look at the clock and its draw, other
+    /// threads may have gone past the limit of that look, so it looks again for as long as the clock moves.
+    ///
+    /// # Errors
+    /// As [`Origin::millis`], and those of `draw`.
+    #[cold]
+    pub(super) fn draw_late(
+        &self,
+        draw: impl Fn(u64) -> Result<Result<u64, PastLimit>, MintError>,
+    ) -> Result<Result<u64, Late>, MintError> {
+        let mut millis = self.look()?;
+        loop {
+            let last = match draw(millis)? {
+                Ok(first) => return Ok(Ok(first)),
+                Err(PastLimit { last }) => last,
+            };
+            let now = self.look()?;
+            if now == millis {
+                return Ok(Err(Late { last, millis }));
+            }
+            millis = now;
+        }
     }
 
     /// Time in units of 1/4096 millisecond: the wall clock's time if the steady clock agrees with it, otherwise the

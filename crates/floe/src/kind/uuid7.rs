@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::origin::Origin;
+use super::origin::{Late, Origin};
 use super::run::{PastLimit, Run};
 use super::{Mint, MintError, Uuid, as_texts, check_count, read_uuid, uuid_number, with_room, write_uuid};
 use crate::clock::Stamp;
@@ -135,10 +135,10 @@ impl UuidV7Generator {
     /// [`UuidV7Generator::draw`] for when too many IDs have been minted for the cached time.
     #[cold]
     fn draw_late(&self, count: u64) -> Result<u64, MintError> {
-        let now = self.origin.look()?;
-        let now = if self.precise { now << PART_BITS } else { now };
-        self.draw_at(now, count)?.map_err(|PastLimit { last }| {
-            let ahead = (last >> self.shift()).saturating_sub(now);
+        let units = |millis: u64| if self.precise { millis << PART_BITS } else { millis };
+        let drawn = self.origin.draw_late(|millis| self.draw_at(units(millis), count))?;
+        drawn.map_err(|Late { last, millis }| {
+            let ahead = (last >> self.shift()).saturating_sub(units(millis));
             let millis = if self.precise { ahead >> PART_BITS } else { ahead };
             MintError::Busy { retry: Duration::from_millis(millis.saturating_sub(AHEAD_MS).max(1)) }
         })
@@ -272,5 +272,57 @@ impl Mint for UuidV7Generator {
             ids.push(place(position, self.origin.random.word()?));
         }
         Ok(ids)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::clock::TimeSource;
+    use crate::kind::random::Random;
+    use crate::time::{MonoMillis, Reading, UnixMillis};
+
+    /// A clock on a machine so busy that the thread that has read it must wait, while other threads mint on. They do so
+    /// after each of the first `waits` looks, for 50 ms.
+    struct Busy {
+        now: AtomicU64,
+        waits: AtomicU64,
+        others: Arc<OnceLock<UuidV7Generator>>,
+    }
+
+    impl TimeSource for Busy {
+        fn read(&self) -> Reading {
+            let now = self.now.load(Ordering::Relaxed);
+            let waits = |left: u64| left.checked_sub(1);
+            if let Some(others) = self.others.get()
+                && self.waits.fetch_update(Ordering::Relaxed, Ordering::Relaxed, waits).is_ok()
+            {
+                let later = self.now.fetch_add(50, Ordering::Relaxed) + 50;
+                others.run.draw(1, u64::MAX - 1, |_| (1_772_366_400_000 + later) << ORDER_BITS).unwrap();
+            }
+            let wall = UnixMillis::from_position(1_772_366_400_000 + now);
+            Reading { wall, mono: MonoMillis::new(now) }
+        }
+    }
+
+    #[test]
+    fn a_thread_that_had_to_wait_behind_its_look_at_the_clock_looks_again() {
+        for precise in [false, true] {
+            for waits in 0..5 {
+                let others = Arc::new(OnceLock::new());
+                let busy = Busy {
+                    now: AtomicU64::new(0),
+                    waits: AtomicU64::new(waits),
+                    others: Arc::clone(&others),
+                };
+                let origin = Origin::given(busy, || None, Random::given(|| 7));
+                let ids = UuidV7Generator::of(origin, precise);
+                others.set(ids.clone()).unwrap();
+                assert!(ids.mint().is_ok(), "precise: {precise}, {waits} waits");
+            }
+        }
     }
 }

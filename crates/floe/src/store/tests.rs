@@ -494,14 +494,15 @@ fn of_thousands_of_records_the_process_forgets_those_that_nobody_asks_for() {
 }
 
 /// The waits of a call that always loses, and the error in the end.
-fn waits_of_a_loser(tells: bool) -> (u32, Vec<Duration>, LedgerError) {
+fn waits_of_a_loser(tells: bool, share: u8) -> (u32, Vec<Duration>, LedgerError) {
     let store = Map { tells, ..Map::default() };
     let key = Key::slot(10, 7);
     got(&store.ledger("shop"), &ask(&key, 1));
     let place = Place::make(&store, "shop").unwrap();
-    let mut change = Change::reserve(place, Seen::default(), &ask(&key, 1)).drawing(|| {
-        // The whole of each wait.
-        Ok(Token::from_bytes([255; 16]).unwrap())
+    let mut change = Change::reserve(place, Seen::default(), &ask(&key, 1)).drawing(move || {
+        let mut bytes = [7; 16];
+        bytes[15] = share;
+        Ok(Token::from_bytes(bytes).unwrap())
     });
     let (mut heard, mut before, mut waits) = (Heard::Nothing, None, Vec::new());
     let mut conflicts = 0;
@@ -527,7 +528,7 @@ fn waits_of_a_loser(tells: bool) -> (u32, Vec<Duration>, LedgerError) {
 #[test]
 fn a_call_that_loses_again_and_again_waits_longer_and_then_less_and_ends() {
     for (tells, at_once) in [(true, 257), (false, 2)] {
-        let (before, waits, error) = waits_of_a_loser(tells);
+        let (before, waits, error) = waits_of_a_loser(tells, u8::MAX);
         assert_eq!(before, at_once, "tries without a wait, tells: {tells}");
         let waits: Vec<_> = waits.iter().map(Duration::as_millis).collect();
         assert_eq!(waits[..12], [4, 8, 16, 32, 64, 96, 96, 96, 96, 96, 16, 16]);
@@ -537,6 +538,16 @@ fn a_call_that_loses_again_and_again_waits_longer_and_then_less_and_ends() {
         assert!(text.starts_with("others wrote the record of worker slot 7"), "{text}");
         assert!(text.contains(&format!(" at a map {times} times ")), "{text}");
         assert!(text.ends_with("reserve more at once, or give the fleet more names"), "{text}");
+    }
+}
+
+/// Or those that lost at once would come back at once.
+#[test]
+fn a_call_that_lost_waits_for_a_part_that_its_random_number_tells() {
+    let (_, whole, _) = waits_of_a_loser(true, u8::MAX);
+    for share in [0, 51, 102] {
+        let (_, waits, _) = waits_of_a_loser(true, share);
+        assert_eq!(waits, whole.iter().map(|whole| *whole * u32::from(share) / 255).collect::<Vec<_>>());
     }
 }
 

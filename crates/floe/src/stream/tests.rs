@@ -1,5 +1,7 @@
 //! Whether a table that is sharded by `id % n` fills its shards evenly, and how far ahead of the clock a draw may reach.
 
+use std::collections::BTreeSet;
+
 use crate::Id;
 use crate::clock::Stamp;
 use crate::signal::Signal;
@@ -45,6 +47,19 @@ fn spread_evenly(ids: &[u64]) {
         let (statistic, limit) = chi_squared(ids, shards);
         assert!(statistic < limit, "id % {shards}: {statistic} is over {limit}");
     }
+}
+
+#[test]
+fn a_random_start_is_below_its_bound_which_is_what_a_tick_has_at_most() {
+    let layout: Layout =
+        "time:41 worker:10 sequence:2 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse().unwrap();
+    for below in 1..=4 {
+        assert_eq!(Stream::check_start(&layout, Start::Random(below), 0), Ok(()));
+        let ids = one_every(1, &layout, Start::Random(below));
+        let begun: BTreeSet<u64> = ids.iter().map(|id| id % 4).collect();
+        assert_eq!(begun, (0..below).collect());
+    }
+    assert!(Stream::check_start(&layout, Start::Random(5), 0).is_err());
 }
 
 fn second() -> Layout {

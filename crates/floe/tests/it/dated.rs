@@ -218,3 +218,12 @@ fn a_prefix_has_32_bytes_at_most() {
     assert!(prefixed(32).is_ok());
     assert!(matches!(prefixed(33), Err(DefinitionError::Value(text)) if text.contains("at most 32 bytes")));
 }
+
+#[test]
+fn a_counter_that_has_widened_is_read_without_zeros_in_front() {
+    let shape = DatedShape::new("UTC", 4, "", Overflow::Widen).unwrap();
+    for (text, counter) in [("202611220123", 123), ("202611229999", 9_999), ("2026112212345", 12_345)] {
+        assert_eq!(shape.read(text).map(|(_, counter)| counter), Ok(counter));
+    }
+    assert!(shape.read("2026112201234").is_err(), "it would be a second text of 1234");
+}

@@ -9,6 +9,7 @@ use floe::{
 };
 
 use crate::executor::block_on;
+use crate::faulty::within;
 
 /// 2026-11-23T10:00:00Z.
 const AT: UnixMillis = UnixMillis::new(1_795_428_000_000);
@@ -77,7 +78,11 @@ fn a_call_that_no_time_can_help_gives_up() {
     let builder = Floe::builder().max_wait(Duration::from_millis(20)).worker(WorkerChoice::Fixed(7));
     let floe = builder.clock(&clock).open(Memory::default()).unwrap();
     let orders = never_ahead(&floe);
-    assert_eq!(orders.mint_many(4_096).unwrap().count(), 4_096);
+    // The first window may take longer than a call waits, on a machine that does much else.
+    within(Duration::from_secs(10), || match orders.mint_many(4_096) {
+        Err(MintError::Unavailable { .. }) => false,
+        minted => minted.unwrap().count() == 4_096,
+    });
     assert!(matches!(orders.mint(), Err(MintError::Busy { .. })));
     assert!(matches!(block_on(orders.mint_async()), Err(MintError::Busy { .. })));
     clock.advance(Duration::from_millis(1));

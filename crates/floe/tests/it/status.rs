@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
+use floe::form::{Buffer, FormError};
 use floe::ledger::{Key, Ledger, MAX_MARK, Memory};
 use floe::manual::{self, Manual, Op, Surroundings};
 use floe::{
@@ -194,6 +195,23 @@ fn a_name_whose_form_has_run_out_of_digits_says_so() {
             (said.split_once(" is used up").unwrap(), shown.split_once(" is used up").unwrap());
         assert_eq!(before.0, after.0);
     }
+}
+
+/// Sqids leaves out a number whose every text has a blocked word. The one behind it is minted.
+#[test]
+fn a_name_whose_next_number_is_left_out_by_its_form_is_ready() {
+    let form = "sqids alphabet=abc blocklist=aaa,abab,bcbc,cab,abca,ccca";
+    let definition = Definition::SEGMENT.in_form(form.parse().unwrap()).unwrap();
+    let form = definition.form().unwrap();
+    let blocked =
+        |number: &u64| matches!(form.encode(*number, &mut Buffer::new()), Err(FormError::Blocked { .. }));
+    let left_out = (1..1_000).find(blocked).unwrap();
+    let floe = Floe::open(Memory::default()).unwrap();
+    let codes = Name::new("codes").unwrap();
+    let codes = floe.define(&codes, &definition, &NameOptions::default()).unwrap();
+    assert_eq!(codes.mint_many(left_out - 1).unwrap().count() as u64, left_out - 1);
+    assert_eq!(floe.status().names.remove(0).state, NameState::Ready);
+    assert_eq!(codes.mint_many(1).unwrap().count(), 1);
 }
 
 #[test]

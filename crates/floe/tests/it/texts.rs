@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use floe::form::{Form, FormError, Key, KeyId, Keys};
 use floe::kind::{Mint, UlidGenerator};
-use floe::ledger::{Ledger as _, Memory};
+use floe::ledger::{Ledger as _, MAX_MARK, Memory};
 use floe::{
     DatedShape, DefineError, Definition, DefinitionError, Floe, Given, Kind, KindRegistry, Layout, MintError,
     Minted, Name, NameOptions, NameState, Overflow, Properties, Registered, Stopped, TextMinter,
@@ -215,6 +215,17 @@ fn a_form_that_is_used_up_says_so() {
     // Part of a batch is not handed out.
     let codes = define(&floe, "more", &formed(Definition::Counter, "base36 bits=4 width=1")).unwrap();
     assert!(matches!(codes.mint_many(16), Err(MintError::Exhausted(_))));
+}
+
+#[test]
+fn a_name_begins_at_the_next_number_that_it_has_and_that_its_form_can_write() {
+    let every_third = Definition::Segment { increment: 3, offset: 2 };
+    assert_eq!([2, 3, 5, 6, 8].map(|number| every_third.position_of(number)), [0, 1, 1, 2, 2].map(Some));
+    let last = [MAX_MARK - 1, MAX_MARK].map(|position| Definition::Counter.number_at(position));
+    assert_eq!(last, [Some(MAX_MARK), None]);
+    let short = formed(Definition::Counter, "base36 bits=4 width=1");
+    assert_eq!(short.begin_position(15).ok(), Some(14));
+    assert!(short.begin_position(16).is_err(), "its form cannot write 16");
 }
 
 /// Sqids has no text for some numbers where words are blocked: others take their place.
@@ -470,6 +481,7 @@ fn type_names_and_properties_have_rules() {
     all.clone().with("k32", "").unwrap_err();
     all.clone().with("k31", "").unwrap_err();
     Properties::default().with("a=b", "").unwrap_err();
+    Properties::default().with("k", &"x".repeat(1024)).unwrap();
     Properties::default().with("k", &"x".repeat(1025)).unwrap_err();
     assert_eq!(all.iter().count(), 32);
 }

@@ -31,8 +31,9 @@ fn two_processes_on_one_directory_share_what_it_holds() {
     assert_eq!(got(&c, &numbers("orders", 100)), (200, 300));
 }
 
+/// Only a process that asks late wastes a range: see the next test.
 #[test]
-fn processes_that_need_a_range_at_once_get_disjoint_parts_and_waste_none() {
+fn processes_that_need_a_range_at_once_get_disjoint_parts_and_leave_no_other_gap() {
     const PROCESSES: usize = 6;
     let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
     let first = open(dir.path(), &behind);
@@ -47,7 +48,30 @@ fn processes_that_need_a_range_at_once_get_disjoint_parts_and_waste_none() {
         let threads: Vec<_> = (0..PROCESSES).map(|_| scope.spawn(work)).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    assert_eq!(disjoint(ranges), PROCESSES as u64 * 400, "and no gap");
+    let end = disjoint(ranges);
+    assert_eq!(end - behind.given_again(end), PROCESSES as u64 * 400, "and no gap");
+}
+
+/// It has read the token that both use, and sends it when the other has recorded its range, and has got another since.
+#[test]
+fn a_process_that_asks_late_drops_what_it_is_given_and_nothing_repeats() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let (late, other) = (open(dir.path(), &behind), open(dir.path(), &behind));
+    bind(&late, "orders");
+    bind(&other, "orders");
+    let (to, from) = std::sync::mpsc::channel();
+    *behind.before.lock().unwrap() = Some(Box::new(move || {
+        (0..6).for_each(|_| to.send(got(&other, &numbers("orders", 10))).unwrap());
+    }));
+    let first = got(&late, &numbers("orders", 10));
+    let mut ranges: Vec<(u64, u64)> = from.iter().chain([first]).collect();
+    assert!(
+        behind.given_again(u64::MAX) > 0,
+        "the late request got no range of its own, so this shows nothing"
+    );
+    ranges.extend((0..50).map(|_| got(&late, &numbers("orders", 10))));
+    let end = disjoint(ranges);
+    assert_eq!(end - behind.given_again(end), 57 * 10);
 }
 
 #[test]

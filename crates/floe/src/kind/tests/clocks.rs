@@ -368,6 +368,18 @@ fn object_ids_do_not_repeat_past_2_to_the_24_in_a_second() {
 }
 
 #[test]
+fn the_largest_counter_of_a_second_is_followed_by_0_in_the_next() {
+    for second in [START, START + SECOND] {
+        let hands = Hands::at(second);
+        let ids = ObjectIdGenerator::of(hands.origin(constant(u64::MAX)));
+        let first = ids.mint().unwrap();
+        hands.run(1_000);
+        let next = ids.mint().unwrap();
+        assert_eq!((first.counter(), next.counter(), next.time().since(first.time())), (0xff_ffff, 0, 1_000));
+    }
+}
+
+#[test]
 fn the_counter_of_object_ids_goes_on_over_the_seconds() {
     let hands = Hands::at(START);
     let ids = ObjectIdGenerator::of(hands.origin(seeded(3)));

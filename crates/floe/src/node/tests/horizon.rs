@@ -40,7 +40,7 @@ fn the_last_day_of_a_layout_is_minted_to_the_end_and_then_the_horizon_is_told() 
                     }
                     Mint::Later => {}
                     // All of the last tick has been minted.
-                    Mint::Empty(Some(MintError::Exhausted(_)) | None) => {
+                    Mint::Empty(Some(MintError::Exhausted(_))) => {
                         assert_eq!(last, Some(layout.end_position() - 1), "{fields}");
                     }
                     other => panic!("{fields}: {other:?}"),

@@ -1,6 +1,8 @@
 //! Renewing a window, losing it, and living through an outage (design: "Renew", "Marks cannot run away", "Ledger
 //! gone").
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 /// A rig that holds a window of [`WINDOW`] from now, its stream, and the slot's key.
@@ -80,6 +82,22 @@ fn nodes_that_keep_their_windows_and_start_at_once_do_not_renew_at_once() {
     // One write for each node and window, and half of the window has them all: 40 in each of its tenths on average.
     assert_eq!(renewals.iter().sum::<u64>(), 200, "{renewals:?}");
     assert!(renewals.iter().all(|&many| many <= 70), "{renewals:?}");
+}
+
+/// Otherwise an outage that outlasts all windows would have them renewed together from then on.
+#[test]
+fn nor_do_nodes_whose_windows_have_ended_in_an_outage() {
+    let lengths: BTreeSet<u64> = (0..40)
+        .map(|seed| {
+            let mut rig = Rig::with(&Memory::default(), seed, Hands::at(BEGIN), WINDOW, true);
+            let stream = rig.twitter();
+            rig.mint_in(&stream);
+            rig.hands.pass(2 * WINDOW);
+            rig.step();
+            rig.reserve().1.count
+        })
+        .collect();
+    assert!(lengths.len() > 20 && lengths.iter().all(|length| (WINDOW / 2..=WINDOW).contains(length)));
 }
 
 #[test]
