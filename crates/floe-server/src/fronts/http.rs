@@ -381,21 +381,6 @@ async fn method_not_allowed(method: Method) -> HttpProblem {
     HttpProblem::Method(method)
 }
 
-/// Runs what blocks (the ledger's reads) off the threads that serve.
-async fn blocking<T: Send + 'static>(
-    shared: &Shared,
-    work: impl FnOnce(&Service) -> Result<T, Refusal> + Send + 'static,
-) -> Result<T, Problem> {
-    let service = Arc::clone(&shared.service);
-    match tokio::task::spawn_blocking(move || work(&service)).await {
-        Ok(result) => result.map_err(Problem::from),
-        Err(error) => Err(Problem::from(Refusal::new(
-            crate::status::Status::Stopped,
-            format!("the work for this request failed inside the server: {error}; see its log"),
-        ))),
-    }
-}
-
 /// A wait in the whole seconds of `Retry-After`, at least 1.
 fn retry_after(wait: Duration) -> HeaderValue {
     let seconds = wait.as_millis().div_ceil(1000).clamp(1, 3600);

@@ -103,16 +103,14 @@ impl Service {
             if let Some(known) = self.find(name.as_str()) {
                 return Ok((known.open()?, None));
             }
-            let (service, caller, name) = (Arc::clone(self), caller.clone(), name.clone());
+            let (caller, name) = (caller.clone(), name.clone());
             // The lock moves into the task: if the call stops waiting, the opening still finishes.
             let mut births = births;
-            let task = tokio::task::spawn_blocking(move || {
+            self.blocking(move |service| {
                 let asked = Asked { caller: &caller, call, name: &name, first };
                 service.open_blocking(&asked, &mut births)
-            });
-            task.await.unwrap_or_else(|error| {
-                Err(Refusal::new(Status::Stopped, format!("opening the name failed: {error}")))
             })
+            .await
         };
         let late = || {
             let detail = format!(

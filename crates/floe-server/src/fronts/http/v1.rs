@@ -9,7 +9,7 @@ use floe::Definition;
 
 use super::accept::{Media, negotiate};
 use super::problem::{HttpProblem, Problem, ProblemBody};
-use super::{Shared, blocking, ids, query};
+use super::{Shared, ids, query};
 use crate::access::Caller;
 use crate::service::{Inspection, NameReport, NamesPage, Opened, SlotsPage, call::NATIVE};
 use crate::status::Refusal;
@@ -186,10 +186,10 @@ pub(super) async fn inspect(
     RawQuery(query): RawQuery,
 ) -> Result<Json<Inspection>, Problem> {
     let [name, layout, after] = query::read(query.as_deref(), ["name", "layout", "after"])?;
-    let work = move |service: &crate::service::Service| {
+    let found = shared.service.blocking(move |service| {
         service.inspect(&caller, &segment, name.as_deref(), layout.as_deref(), after.as_deref())
-    };
-    blocking(&shared, work).await.map(Json)
+    });
+    Ok(Json(found.await?))
 }
 
 /// Open an ID
@@ -217,7 +217,7 @@ pub(super) async fn open(
 ) -> Result<Json<Opened>, Problem> {
     let [] = query::read(query.as_deref(), [])?;
     let [name, text] = segments;
-    blocking(&shared, move |service| service.open_text(&caller, &name, &text)).await.map(Json)
+    Ok(Json(shared.service.blocking(move |service| service.open_text(&caller, &name, &text)).await?))
 }
 
 /// List names
@@ -238,9 +238,8 @@ pub(super) async fn names(
 ) -> Result<Json<NamesPage>, Problem> {
     let [after, limit] = query::read(query.as_deref(), ["after", "limit"])?;
     let limit = query::limit(limit.as_deref(), DEFAULT_PAGE, MAX_PAGE)?;
-    blocking(&shared, move |service| service.names(&caller, &after.unwrap_or_default(), limit))
-        .await
-        .map(Json)
+    let after = after.unwrap_or_default();
+    Ok(Json(shared.service.blocking(move |service| service.names(&caller, &after, limit)).await?))
 }
 
 /// Show a name
@@ -261,7 +260,7 @@ pub(super) async fn name(
     RawQuery(query): RawQuery,
 ) -> Result<Json<NameReport>, Problem> {
     let [] = query::read(query.as_deref(), [])?;
-    blocking(&shared, move |service| service.name(&caller, &segment)).await.map(Json)
+    Ok(Json(shared.service.blocking(move |service| service.name(&caller, &segment)).await?))
 }
 
 /// List worker slots
@@ -285,9 +284,8 @@ pub(super) async fn slots(
 ) -> Result<Json<SlotsPage>, Problem> {
     let [after, limit] = query::read(query.as_deref(), ["after", "limit"])?;
     let limit = query::limit(limit.as_deref(), DEFAULT_PAGE, MAX_PAGE)?;
-    blocking(&shared, move |service| service.slots(&caller, &after.unwrap_or_default(), limit))
-        .await
-        .map(Json)
+    let after = after.unwrap_or_default();
+    Ok(Json(shared.service.blocking(move |service| service.slots(&caller, &after, limit)).await?))
 }
 
 /// The one parameter of a path, decoded.
