@@ -39,71 +39,49 @@ pub(super) enum OneId {
     Number(u64),
 }
 
-/// Mint IDs
-///
-/// Answers with new IDs that nobody else gets. If the answer is lost, its IDs are never used.
-#[utoipa::path(
-    get,
-    path = "/v1/mint/{name}",
-    tag = "ids",
-    params(
-        ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded", min_length = 1, max_length = 128),
-        ("n" = Option<u64>, Query, description = "The number of IDs, from 1 to limits.max_batch; 1 if it is left out", minimum = 1),
-        ("numbers" = Option<bool>, Query, description = "IDs as JSON numbers instead of strings")
-    ),
-    responses(
-        (status = 200, description = "The IDs: as JSON, one a line, or as 64-bit little-endian integers", content(
-            (Ids = "application/json"),
-            (String = "text/plain"),
-            (Vec<u8> = "application/octet-stream")
-        )),
-        (status = 400, description = "A count out of its range, an impossible name, a wrong kind", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 401, description = "No token or a wrong one, if the server asks for one", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 403, description = "The token is not for this name", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 406, description = "No media type that these IDs can be written in", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 500, description = "The name or the ledger is stopped", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Busy, or the ledger is unavailable: see Retry-After", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 507, description = "Used up", body = ProblemBody, content_type = "application/problem+json")
-    )
-)]
-pub(super) async fn mint_get(
-    State(shared): State<Shared>,
-    caller: Caller,
-    Segment(segment): Segment,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response<Body>, Problem> {
-    mint(&shared, &caller, &segment, query.as_deref(), &headers).await
+/// Declares the handler of a method that mints. `document::complete` adds the errors that other calls have too.
+macro_rules! mint {
+    ($method:ident, $handler:ident, $more:literal) => {
+        #[doc = "Mint IDs"]
+        #[doc = ""]
+        #[doc = $more]
+        #[utoipa::path(
+            $method,
+            path = "/v1/mint/{name}",
+            tag = "ids",
+            params(
+                ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded", min_length = 1, max_length = 128),
+                ("n" = Option<u64>, Query, description = "The number of IDs, from 1 to limits.max_batch; 1 if it is left out", minimum = 1),
+                ("numbers" = Option<bool>, Query, description = "IDs as JSON numbers instead of strings")
+            ),
+            responses(
+                (status = 200, description = "The IDs: as JSON, one a line, or as 64-bit little-endian integers", content(
+                    (Ids = "application/json"),
+                    (String = "text/plain"),
+                    (Vec<u8> = "application/octet-stream")
+                )),
+                (status = 400, description = "A count out of its range, an impossible name, a wrong kind", body = ProblemBody, content_type = "application/problem+json"),
+                (status = 406, description = "No media type that these IDs can be written in", body = ProblemBody, content_type = "application/problem+json")
+            )
+        )]
+        pub(super) async fn $handler(
+            State(shared): State<Shared>,
+            caller: Caller,
+            Segment(segment): Segment,
+            RawQuery(query): RawQuery,
+            headers: HeaderMap,
+        ) -> Result<Response<Body>, Problem> {
+            mint(&shared, &caller, &segment, query.as_deref(), &headers).await
+        }
+    };
 }
 
-/// Mint IDs
-///
-/// The same as GET. Clients and proxies never repeat a POST by themselves.
-#[utoipa::path(
-    post,
-    path = "/v1/mint/{name}",
-    tag = "ids",
-    params(
-        ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded", min_length = 1, max_length = 128),
-        ("n" = Option<u64>, Query, description = "The number of IDs, from 1 to limits.max_batch; 1 if it is left out", minimum = 1),
-        ("numbers" = Option<bool>, Query, description = "IDs as JSON numbers instead of strings")
-    ),
-    responses((status = 200, description = "The IDs: as JSON, one a line, or as 64-bit little-endian integers", content(
-        (Ids = "application/json"),
-        (String = "text/plain"),
-        (Vec<u8> = "application/octet-stream")
-    )), (status = 406, description = "No media type that these IDs can be written in", body = ProblemBody, content_type = "application/problem+json"))
-)]
-pub(super) async fn mint_post(
-    State(shared): State<Shared>,
-    caller: Caller,
-    Segment(segment): Segment,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response<Body>, Problem> {
-    mint(&shared, &caller, &segment, query.as_deref(), &headers).await
-}
+mint!(
+    get,
+    mint_get,
+    "Answers with new IDs that nobody else gets. If the answer is lost, its IDs are never used."
+);
+mint!(post, mint_post, "The same as GET. Clients and proxies never repeat a POST by themselves.");
 
 async fn mint(
     shared: &Shared,
@@ -175,8 +153,7 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
     ),
     responses(
         (status = 200, description = "Fields, times and bit positions", body = Inspection),
-        (status = 400, description = "It is no ID, or not one of that name or layout", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json")
+        (status = 400, description = "It is no ID, or not one of that name or layout", body = ProblemBody, content_type = "application/problem+json")
     )
 )]
 pub(super) async fn inspect(
@@ -205,8 +182,7 @@ pub(super) async fn inspect(
     ),
     responses(
         (status = 200, description = "The number", body = Opened),
-        (status = 400, description = "The name has no form, or its form does not write this text", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json")
+        (status = 400, description = "The name has no form, or its form does not write this text", body = ProblemBody, content_type = "application/problem+json")
     )
 )]
 pub(super) async fn open(
@@ -249,8 +225,7 @@ pub(super) async fn names(
     tag = "operate",
     params(("name" = String, Path, description = "The name", min_length = 1, max_length = 128)),
     responses(
-        (status = 200, description = "Its definition and its state", body = NameReport),
-        (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json")
+        (status = 200, description = "Its definition and its state", body = NameReport)
     )
 )]
 pub(super) async fn name(
