@@ -141,10 +141,10 @@ impl Service {
             })?,
         };
         let (new, first_use) = (stored.is_none(), matches!(rule, names::Rule::FirstUse(_)));
-        let (definition, taste, first) = match rule {
+        let (definition, options, first) = match rule {
             // The configuration's definition is used, even if the ledger has another. The difference is then reported, not hidden.
             names::Rule::Listed(settings) | names::Rule::FirstUse(Some(settings)) => {
-                (settings.definition.clone(), settings.taste.clone(), settings.first)
+                (settings.definition.clone(), settings.options.clone(), settings.first)
             }
             names::Rule::FirstUse(None) => {
                 let stored = stored.map(|text| text.parse::<Definition>()).transpose();
@@ -181,10 +181,10 @@ impl Service {
         let asked_first = asked.first.filter(|asked| is_counted && first.is_none_or(|first| first <= *asked));
         let first = if asked_first.is_some() { asked_first.filter(|_| new) } else { first };
         let defined = match first {
-            None => self.floe.define(name, &definition, &taste).map(|handle| (handle, None)),
+            None => self.floe.define(name, &definition, &options).map(|handle| (handle, None)),
             Some(first) => self
                 .floe
-                .define_from(name, &definition, &taste, first)
+                .define_from(name, &definition, &options, first)
                 .map(|(handle, begun)| (handle, Some(begun))),
         };
         let (handle, begun) = match defined {
@@ -213,7 +213,7 @@ impl Service {
             seen: AtomicU64::new(u64::MAX),
             last_day,
             last: AtomicU64::new(0),
-            min_step: taste.min_step,
+            min_step: options.min_step,
             text_bytes: AtomicUsize::new(super::TEXT_BYTES),
             metrics: self.metrics.name(name.as_str()),
             stop_logged: AtomicBool::new(false),
