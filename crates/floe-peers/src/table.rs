@@ -426,7 +426,7 @@ mod tests {
         assert_eq!(of("rollback,crash"), of("Crash + Rollback"));
         assert_eq!(of("store-forgets").unwrap().1, [Class::Crash, Class::Failover, Class::Restore]);
         assert_eq!(of("pause").unwrap(), ("pause".to_owned(), vec![Class::Pause, Class::Restart], 8));
-        assert_eq!(of("eaten+odd"), Ok(("odd + eaten".to_owned(), vec![Class::Odd, Class::Eaten], 1)));
+        assert_eq!(of("eaten+odd"), Ok(("odd + eaten".to_owned(), vec![Class::Odd, Class::Deleted], 1)));
         let error = of("crash+moon").unwrap_err();
         assert!(
             ["moon", "store-forgets", "calm", "eaten"].iter().all(|word| error.contains(word)),

@@ -40,7 +40,7 @@ pub enum Class {
     /// The store is restored from a backup.
     Restore,
     /// One of the store's records is deleted.
-    Eaten,
+    Deleted,
     /// A running machine is cloned with its clock, and both continue.
     Clone,
     /// Now and then a process is killed and started again, rarely enough for timers that wait an hour. A seed that
@@ -65,7 +65,7 @@ impl Class {
         Self::Snapshot,
         Self::Failover,
         Self::Restore,
-        Self::Eaten,
+        Self::Deleted,
         Self::Clone,
     ];
 
@@ -89,7 +89,7 @@ impl Class {
             Self::Snapshot => "snapshot",
             Self::Failover => "failover",
             Self::Restore => "restore",
-            Self::Eaten => "eaten",
+            Self::Deleted => "eaten",
             Self::Clone => "clone",
             Self::Restart => "restart",
         }
@@ -116,7 +116,7 @@ impl Class {
             Self::Snapshot => "a machine is restored from a snapshot of itself",
             Self::Failover => "the store fails over and loses its last writes",
             Self::Restore => "the store is restored from a backup",
-            Self::Eaten => "one of the store's records is deleted",
+            Self::Deleted => "one of the store's records is deleted",
             Self::Clone => "a running machine is cloned, clock and all",
             Self::Restart => "a process is killed and started again, 2 to 12 times an hour in the fleet",
         }
@@ -183,7 +183,7 @@ pub enum What {
     /// The store is copied, and later put back to the copy.
     Forget { lasts: Micros, backup: bool },
     /// A record is deleted.
-    Eat,
+    DeleteRecord,
     /// A machine's memory is copied, and later put back. Its wall clock is set right at once.
     Snapshot { node: usize, lasts: Micros },
     /// A process is told, in the middle of a burst, that its memory may have been copied.
@@ -347,7 +347,7 @@ impl Scenario {
             Class::Snapshot => What::Snapshot { node, lasts: lasts.max(1_200 * MILLI).min(most) },
             Class::Failover => What::Forget { lasts: lasts.min(2 * SECOND), backup: false },
             Class::Restore => What::Forget { lasts: lasts.max(SECOND).min(most), backup: true },
-            Class::Eaten => What::Eat,
+            Class::Deleted => What::DeleteRecord,
             Class::Clone => What::Clone { node },
             Class::Crowd | Class::Twins | Class::Odd => return None,
         })
@@ -355,8 +355,9 @@ impl Scenario {
 
     /// Whether floe's contract covers all of these faults.
     pub fn is_in_contract(&self) -> bool {
-        let outside =
-            |fault: &Fault| matches!(fault.what, What::Forget { .. } | What::Eat | What::Clone { .. });
+        let outside = |fault: &Fault| {
+            matches!(fault.what, What::Forget { .. } | What::DeleteRecord | What::Clone { .. })
+        };
         !self.faults.iter().any(outside)
     }
 }

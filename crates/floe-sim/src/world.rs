@@ -838,9 +838,10 @@ impl<'a, M: Model> World<'a, M> {
                 self.tell(None, || Happened::Fault(words.to_owned()));
                 over(self, lasts);
             }
-            What::Eat => {
-                let eaten = self.model.eat(&mut self.store, &mut self.network);
-                let words = eaten.map_or("nothing to eat".to_owned(), |record| format!("{record} is eaten"));
+            What::DeleteRecord => {
+                let deleted = self.model.delete_record(&mut self.store, &mut self.network);
+                let words =
+                    deleted.map_or("nothing to eat".to_owned(), |record| format!("{record} is eaten"));
                 self.tell(None, || Happened::Fault(words));
             }
             What::Snapshot { node, lasts } => {
@@ -910,7 +911,7 @@ impl<'a, M: Model> World<'a, M> {
             What::Step { .. }
             | What::Crash { .. }
             | What::Stop { .. }
-            | What::Eat
+            | What::DeleteRecord
             | What::Invalidate { .. }
             | What::Clone { .. } => {}
         }

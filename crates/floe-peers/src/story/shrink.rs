@@ -147,6 +147,10 @@ fn halve(fault: &mut Fault) {
         | What::Outage { lasts }
         | What::Forget { lasts, .. }
         | What::Snapshot { lasts, .. } => *lasts = (*lasts / 2).max(1_000.min(*lasts)),
-        What::Step { .. } | What::Slew { .. } | What::Eat | What::Invalidate { .. } | What::Clone { .. } => {}
+        What::Step { .. }
+        | What::Slew { .. }
+        | What::DeleteRecord
+        | What::Invalidate { .. }
+        | What::Clone { .. } => {}
     }
 }

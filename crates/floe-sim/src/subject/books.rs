@@ -186,7 +186,7 @@ impl LedgerBook {
     }
 
     /// A record was deleted.
-    pub(super) fn ate(&mut self, mark: Mark) {
+    pub(super) fn deleted(&mut self, mark: Mark) {
         let mut then = self.marks.clone();
         then.0.remove(&mark);
         self.forgot(&then);

@@ -213,8 +213,8 @@ impl<M: Model> ByHand<M> {
     }
 
     /// The store loses a record.
-    pub(crate) fn eat(&mut self) -> Option<String> {
-        self.model.eat(&mut self.store, &mut self.random)
+    pub(crate) fn delete_record(&mut self) -> Option<String> {
+        self.model.delete_record(&mut self.store, &mut self.random)
     }
 
     fn execute(&mut self, sent: &Sent<M>) -> Done<M> {
