@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
-use floe::ledger::{Key, Ledger};
+use floe::ledger::{Key, Ledger, Record};
 use floe_server::Config;
 
 use crate::arguments;
@@ -54,7 +54,7 @@ fn against_ledger(config: &Config, file: &Path) -> Outcome {
         }
     };
     let rules = config.rules();
-    for (key, mark) in marks {
+    for Record { key, mark, .. } in marks {
         let Some(name) = key.strip_prefix(Key::NAMES) else { continue };
         let Some(settings) = rules(name) else { continue };
         // A server warns about this when it starts.

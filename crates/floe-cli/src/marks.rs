@@ -1,7 +1,7 @@
 //! `floe marks`: how far each name has come, and how to move it on. Nothing here moves a mark back (I1).
 
 use floe::form::Buffer;
-use floe::ledger::{Beginning, Key, Ledger, MAX_MARK, Token};
+use floe::ledger::{Beginning, Key, Ledger, MAX_MARK, Record, Token};
 use floe::{DatedShape, Definition, Kind, Name, NoPosition};
 use serde_json::{Value, json};
 
@@ -13,15 +13,12 @@ use crate::place;
 use crate::slots;
 use crate::table::{Table, print, print_json};
 
-/// How many records one question to a ledger asks for.
-const PAGE: usize = 1_000;
-
 /// `floe marks list`.
 pub(crate) fn list(ledger: &arguments::Ledger, json: bool) -> Outcome {
     let ledger = ledger.existing()?;
     let marks = marks(&*ledger)?;
     let rows = names::stored(&*ledger)?.into_iter().filter_map(|(name, text)| {
-        let mark = marks.iter().find(|(key, _)| key.strip_prefix(Key::NAMES) == Some(&name))?.1;
+        let mark = marks.iter().find(|record| record.key.strip_prefix(Key::NAMES) == Some(&name))?.mark;
         let next = text.parse().ok().map(|definition| next_id(&definition, mark));
         Some((name, text, mark, next.unwrap_or_else(|| "unknown to this version".to_owned())))
     });
@@ -38,18 +35,9 @@ pub(crate) fn list(ledger: &arguments::Ledger, json: bool) -> Outcome {
     print(&table.render())
 }
 
-/// The marks of all names, each with its key.
-pub(crate) fn marks(ledger: &dyn Ledger) -> Outcome<Vec<(String, u64)>> {
-    let mut marks: Vec<(String, u64)> = Vec::new();
-    loop {
-        let after = marks.last().map_or("", |(key, _)| key).to_owned();
-        let page = ledger.list(Key::NAMES, &after, PAGE)?;
-        let full = page.len() == PAGE;
-        marks.extend(page.into_iter().map(|record| (record.key, record.mark)));
-        if !full {
-            return Ok(marks);
-        }
-    }
+/// The records of all names that have a mark.
+pub(crate) fn marks(ledger: &dyn Ledger) -> Outcome<Vec<Record>> {
+    place::all(|after, limit| ledger.list(Key::NAMES, after, limit), |record| &record.key)
 }
 
 /// `floe marks raise`.
@@ -208,7 +196,8 @@ fn too_low(name: &Name, definition: &Definition, mark: u64, to: &str) -> Failure
 }
 
 fn mark_of(ledger: &dyn Ledger, key: &Key) -> Outcome<u64> {
-    let record = ledger.list(key.as_str(), "", PAGE)?.into_iter().find(|record| record.key == key.as_str());
+    let record =
+        ledger.list(key.as_str(), "", place::PAGE)?.into_iter().find(|record| record.key == key.as_str());
     match record {
         Some(record) => Ok(record.mark),
         None => Err(floe::ledger::LedgerError::Missing(key.clone()).into()),

@@ -76,11 +76,11 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
     let definition = with_key(arguments.shape.settle(name, stored, configured)?)?;
     // One call's own step: nothing is reserved beyond what is asked for, give or take the spare.
     let step = arguments.count.min(1_000_000);
-    let taste = NameOptions { min_step: step, max_step: step, ..NameOptions::default() };
+    let options = NameOptions { min_step: step, max_step: step, ..NameOptions::default() };
     let defined = match begins_at {
-        None => floe.define(name, &definition, &taste).map(|handle| (handle, None)),
+        None => floe.define(name, &definition, &options).map(|handle| (handle, None)),
         Some(first) => {
-            floe.define_from(name, &definition, &taste, first).map(|(handle, begun)| (handle, Some(begun)))
+            floe.define_from(name, &definition, &options, first).map(|(handle, begun)| (handle, Some(begun)))
         }
     };
     let (handle, begun) = defined.map_err(Failure::new)?;

@@ -12,9 +12,6 @@ use crate::place;
 use crate::remote::{Remote, path_segment};
 use crate::table::{Table, print, print_json};
 
-/// How many records one question to a ledger asks for.
-const PAGE: usize = 1_000;
-
 pub(crate) fn run(arguments: &arguments::Names) -> Outcome {
     if let Some(NamesCommand::Retire { name, ledger }) = &arguments.command {
         return retire(name, ledger);
@@ -75,27 +72,13 @@ fn retire(name: &str, arguments: &arguments::Ledger) -> Outcome {
 
 /// The names that were retired, each with the time.
 fn retired(ledger: &dyn Ledger) -> Outcome<HashMap<String, String>> {
-    let (mut retired, mut after) = (HashMap::new(), String::new());
-    loop {
-        let page = ledger::all_retired(ledger, &after, PAGE)?;
-        let Some((last, _)) = page.last() else { return Ok(retired) };
-        after.clone_from(last);
-        retired.extend(page);
-    }
+    let retired = place::all(|after, limit| ledger::all_retired(ledger, after, limit), |(name, _)| name)?;
+    Ok(retired.into_iter().collect())
 }
 
 /// All names of a ledger, each with its definition's text.
 pub(crate) fn stored(ledger: &dyn Ledger) -> Outcome<Vec<(String, String)>> {
-    let mut names: Vec<(String, String)> = Vec::new();
-    loop {
-        let after = names.last().map_or("", |(name, _)| name).to_owned();
-        let page = ledger.names(&after, PAGE)?;
-        let full = page.len() == PAGE;
-        names.extend(page);
-        if !full {
-            return Ok(names);
-        }
-    }
+    place::all(|after, limit| ledger.names(after, limit), |(name, _)| name)
 }
 
 /// The definition that a ledger has for `name`.

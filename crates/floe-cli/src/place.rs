@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use floe::ledger::LedgerError;
 use floe::{Name, UnixMillis};
 use floe_server::{Config, ConfigError, NameSettings};
 
 use crate::arguments;
 use crate::failure::{Failure, Outcome};
+
+/// How many records one question to a ledger asks for.
+pub(crate) const PAGE: usize = 1_000;
 
 /// A ledger as a value that is shared with a node.
 pub(crate) type Open = Box<dyn floe::ledger::Ledger>;
@@ -51,6 +55,22 @@ impl arguments::Cache {
     pub(crate) fn set(&self, config: &mut Config) {
         if let Some(dir) = &self.cache {
             config.cache = Some(dir.clone());
+        }
+    }
+}
+
+/// Everything that a ledger lists, in its order: `page` reads up to so many rows after the key of the row before.
+pub(crate) fn all<T>(
+    page: impl Fn(&str, usize) -> Result<Vec<T>, LedgerError>,
+    key: impl Fn(&T) -> &str,
+) -> Outcome<Vec<T>> {
+    let mut all: Vec<T> = Vec::new();
+    loop {
+        let more = page(all.last().map_or("", &key), PAGE)?;
+        let is_full = more.len() == PAGE;
+        all.extend(more);
+        if !is_full {
+            return Ok(all);
         }
     }
 }

@@ -6,12 +6,9 @@ use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::failure::Outcome;
-use crate::place::now;
+use crate::place::{all, now};
 use crate::remote::Remote;
 use crate::table::{Table, print, print_json};
-
-/// How many records one question to a ledger asks for.
-const PAGE: usize = 1_000;
 
 /// A slot's record as people read it.
 struct Slot {
@@ -44,19 +41,8 @@ pub(crate) fn run(arguments: &arguments::Slots) -> Outcome {
 }
 
 fn stored(ledger: &dyn Ledger, now: UnixMillis) -> Outcome<Vec<Slot>> {
-    let mut slots = Vec::new();
-    let mut after = String::new();
-    loop {
-        let page = ledger.list(Key::SLOTS, &after, PAGE)?;
-        let full = page.len() == PAGE;
-        if let Some(last) = page.last() {
-            after.clone_from(&last.key);
-        }
-        slots.extend(page.iter().filter_map(|record| Slot::of(record, now)));
-        if !full {
-            return Ok(slots);
-        }
-    }
+    let records = all(|after, limit| ledger.list(Key::SLOTS, after, limit), |record| &record.key)?;
+    Ok(records.iter().filter_map(|record| Slot::of(record, now)).collect())
 }
 
 /// The processes that hold slots of `ledger` and run, as far as can be told: on this machine by the process, on

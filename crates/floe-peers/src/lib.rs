@@ -2,13 +2,12 @@
 //! each of them does there.
 //!
 //! Each is a [`Model`](floe_sim::model::Model), and [`floe_sim`] runs it as it runs floe. A new one needs a file in
-//! [`peers`], a row in [`ENTRANTS`], its rule in [`rules`] and its section in `docs/peers.md`.
+//! [`peers`], a row in [`ENTRANTS`] and its section in `docs/peers.md`.
 #![forbid(unsafe_code)]
 
 mod entrants;
 pub mod peers;
 pub mod picture;
-pub mod rules;
 pub mod story;
 pub mod table;
 

@@ -9,19 +9,36 @@ use floe::UnixMillis;
 
 use floe_sim::model::{Machine, Model, NameInfo, Order, Parts, Verdict};
 
-/// The methods that all models with their state in a [`Registry`] share, for use in their `impl Model`.
+/// The types of a model's store, of a host's disk, and of what processes and the store say to each other, for use in its
+/// `impl Model`; with copies of the store and of a process that are clones.
+macro_rules! keeps {
+    ($store:ty, $disk:ty, $request:ty, $reply:ty) => {
+        type Store = $store;
+        type Disk = $disk;
+        type Request = $request;
+        type Reply = $reply;
+
+        fn copy(&self, store: &Self::Store) -> Self::Store {
+            Clone::clone(store)
+        }
+
+        fn memory(
+            &mut self,
+            process: &Self::Process,
+            _fresh: floe_sim::random::Random,
+        ) -> Option<Self::Process> {
+            Some(process.clone())
+        }
+    };
+}
+
+/// The same for a model with its state in a [`Registry`], and what such models share.
 macro_rules! keeps_a_registry {
-    () => {
-        type Store = $crate::peers::Registry;
-        type Request = $crate::peers::Request;
-        type Reply = $crate::peers::Reply;
+    ($disk:ty) => {
+        keeps!($crate::peers::Registry, $disk, $crate::peers::Request, $crate::peers::Reply);
 
         fn names(&self) -> &[floe_sim::model::NameInfo] {
             $crate::peers::NAMES
-        }
-
-        fn copy(&self, store: &Self::Store) -> Self::Store {
-            store.clone()
         }
 
         fn execute(
@@ -42,43 +59,26 @@ macro_rules! keeps_a_registry {
             store.renew_sessions(now);
         }
 
-        fn delete(
+        fn delete_record(
             &mut self,
             store: &mut Self::Store,
             random: &mut floe_sim::random::Random,
         ) -> Option<String> {
-            store.delete(random)
-        }
-
-        fn memory(
-            &mut self,
-            process: &Self::Process,
-            _fresh: floe_sim::random::Random,
-        ) -> Option<Self::Process> {
-            Some(process.clone())
+            store.delete_record(random)
         }
     };
 }
 
-/// The methods that all models without a shared store share, for use in their `impl Model`; with the type of the host's
-/// disk if there is one.
+/// The same for a model without a shared store.
 macro_rules! keeps_nothing {
-    () => {
-        keeps_nothing!(());
-    };
     ($disk:ty) => {
-        type Store = ();
-        type Disk = $disk;
-        type Request = ();
-        type Reply = ();
+        keeps!((), $disk, (), ());
 
         fn names(&self) -> &[floe_sim::model::NameInfo] {
             $crate::peers::NAMES
         }
 
         fn store(&mut self, _fleet: &floe_sim::model::Fleet) {}
-
-        fn copy(&self, _store: &()) {}
 
         fn execute(
             &mut self,
@@ -88,25 +88,13 @@ macro_rules! keeps_nothing {
             _now: floe_sim::model::Micros,
         ) {
         }
-
-        fn memory(
-            &mut self,
-            process: &Self::Process,
-            _fresh: floe_sim::random::Random,
-        ) -> Option<Self::Process> {
-            Some(process.clone())
-        }
     };
 }
 
 mod registry;
 
 #[cfg(test)]
-mod by_hand;
-#[cfg(test)]
-mod hand;
-#[cfg(test)]
-mod originals;
+mod tests;
 
 pub mod baidu;
 pub mod bwmarrin;

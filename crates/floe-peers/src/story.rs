@@ -13,7 +13,6 @@ mod tests;
 pub use shrink::shrink;
 
 use crate::picture::Picture;
-use crate::rules;
 use floe_sim::history::{Event, Happened, History, Violation};
 use floe_sim::model::Micros;
 use floe_sim::run::{Entrant, Mode};
@@ -40,8 +39,7 @@ pub fn tell(entrant: &Entrant, scenario: &Scenario) -> Option<Story> {
     let history = noted(entrant, scenario);
     let violation = history.violations.first()?.clone();
     let scene = Scene::of(&history, &violation, scenario);
-    let store = rules::of(entrant).map_or("the store", |rule| rule.store);
-    let brief = brief::tell(&scene, store).unwrap_or_default();
+    let brief = brief::tell(&scene, entrant.store).unwrap_or_default();
     Some(Story { brief, words: words::tell(&scene), picture: lanes::collision(&scene, entrant), violation })
 }
 

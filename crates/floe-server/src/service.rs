@@ -352,13 +352,8 @@ impl Service {
             return Ok(i64::try_from(last).ok());
         }
         let name = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
-        let service = Arc::clone(self);
-        let look = move || service.mark_of_counter(&name);
-        let task = tokio::task::spawn_blocking(look).await;
-        task.unwrap_or_else(|error| {
-            Err(Refusal::new(Status::Stopped, format!("reading the mark failed: {error}")))
-        })
-        .map_err(|refusal| refusal.told(caller.sees_inside()))
+        let mark = self.blocking(move |service| service.mark_of_counter(&name)).await;
+        mark.map_err(|refusal| refusal.told(caller.sees_inside()))
     }
 
     fn mark_of_counter(&self, name: &Name) -> Result<Option<i64>, Refusal> {
@@ -366,10 +361,8 @@ impl Service {
         if stored.is_none_or(|definition| definition.kind() != floe::Kind::COUNTER) {
             return Ok(None);
         }
-        let key = floe::ledger::Key::name(name);
-        let records = self.records(key.as_str(), 1)?;
-        let own = records.into_iter().find(|record| record.key == key.as_str() && record.mark > 0);
-        Ok(own.and_then(|record| i64::try_from(record.mark).ok()))
+        let mark = self.mark(&floe::ledger::Key::name(name))?;
+        Ok(i64::try_from(mark).ok().filter(|mark| *mark > 0))
     }
 
     /// Mints a range of consecutive IDs: as many as the smallest segment of the name has.
@@ -427,14 +420,45 @@ impl Service {
             Ok(names::Rule::FirstUse(_)) => {}
             Err(_) => return Ok(false),
         }
-        let service = Arc::clone(self);
-        let look = move || service.floe.stored(&name).map_err(|error| service.refuse_to_open(&name, error));
-        let task = timeout(self.max_wait, tokio::task::spawn_blocking(look)).await;
-        let late = |_| Refusal::for_now(Status::Busy, "the ledger is slow to answer: ask again", RETRY);
-        let stored = task.map_err(late)?.unwrap_or_else(|error| {
-            Err(Refusal::new(Status::Stopped, format!("looking the name up failed: {error}")))
+        let stored = self.within_wait(move |service| {
+            service.floe.stored(&name).map_err(|error| service.refuse_to_open(&name, error))
         });
-        Ok(stored.map_err(|refusal| refusal.told(caller.sees_inside()))?.is_some())
+        Ok(stored.await.map_err(|refusal| refusal.told(caller.sees_inside()))?.is_some())
+    }
+
+    /// Runs what blocks (the ledger's calls) off the threads that serve. If the caller stops waiting, it still finishes.
+    ///
+    /// # Errors
+    /// What `work` returns, and a [`Refusal`] if it panics.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Arc<Self>) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let service = Arc::clone(self);
+        tokio::task::spawn_blocking(move || work(&service)).await.unwrap_or_else(|error| {
+            Err(Refusal::new(
+                Status::Stopped,
+                format!("the work for this request failed inside the server: {error}; see its log"),
+            ))
+        })
+    }
+
+    /// [`blocking`](Self::blocking), within the time that a call may wait.
+    ///
+    /// # Errors
+    /// As for that, and `Busy` if the time is over.
+    async fn within_wait<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Arc<Self>) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let late = |_| {
+            Refusal::for_now(
+                Status::Busy,
+                "the ledger is slow to answer, so the outcome is not known yet: ask again",
+                RETRY,
+            )
+        };
+        timeout(self.max_wait, self.blocking(work)).await.map_err(late)?
     }
 
     /// Whether an unconfigured name is made when it is asked for.

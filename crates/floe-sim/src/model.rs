@@ -274,20 +274,18 @@ impl<M: Model + ?Sized> Machine<'_, M> {
         self.note(|| Note::Says(words()));
     }
 
-    /// [`Note::Holds`] of a span of time.
-    pub fn holds(&mut self, what: impl FnOnce() -> String, start: UnixMillis, end: Option<UnixMillis>) {
-        let position = |time: UnixMillis| time.position().unwrap_or(0);
-        self.note(|| Note::Holds {
-            what: what(),
-            start: position(start),
-            end: end.map_or(u64::MAX, position),
-            time: true,
-        });
+    /// [`Note::Holds`] of a worker id from now on. The algorithm knows no end.
+    pub fn claims(&mut self, worker: u64) {
+        let start = self.now.wall.position().unwrap_or(0);
+        self.note(|| Note::Holds { what: format!("worker {worker}"), start, end: u64::MAX, time: true });
     }
 }
 
 /// An algorithm that mints IDs, and the store that keeps its state.
 pub trait Model {
+    /// How fast the processes of its platform start and end.
+    const PACE: Pace;
+
     /// The shared store.
     type Store;
     /// The content of a host's disk.
@@ -328,7 +326,7 @@ pub trait Model {
     }
 
     /// Deletes one record. Returns which one, in words, or `None` if there is no record.
-    fn delete(&mut self, _store: &mut Self::Store, _random: &mut Random) -> Option<String> {
+    fn delete_record(&mut self, _store: &mut Self::Store, _random: &mut Random) -> Option<String> {
         None
     }
 
@@ -338,8 +336,10 @@ pub trait Model {
     /// The store starts again, with its own data or with the copy that replaced it.
     fn store_starts(&mut self, _store: &mut Self::Store, _now: Micros) {}
 
-    /// How fast its processes start and end.
-    fn pace(&self) -> Pace;
+    /// How fast its processes start and end, with its settings.
+    fn pace(&self) -> Pace {
+        Self::PACE
+    }
 
     /// A process starts. `store` is for the synchronous work of an algorithm before it serves; it is `None` while the
     /// store is out of reach.

@@ -21,6 +21,12 @@ pub struct Entrant {
     pub source: &'static str,
     /// Its configuration.
     pub setting: &'static str,
+    /// Its users' word for the store; empty if it has none.
+    pub store: &'static str,
+    /// Its rule as its users know it: how a worker id or a number is made, and what a start knows of the time before.
+    pub rule: &'static str,
+    /// What the rule was read in: the repository, its commit, the files, and their functions.
+    pub read: &'static str,
     /// Runs it through a scenario: [`play`] with its model.
     pub play: fn(&Scenario, &mut History, Mode),
 }
@@ -30,6 +36,10 @@ pub const FLOE: Entrant = Entrant {
     name: "floe",
     source: "this repository, crates/floe",
     setting: "its defaults, on a shared ledger",
+    store: "the ledger",
+    rule: "A node reserves a window of time in the ledger before it mints in it. A window is never handed out twice, so \
+           that neither a restart nor a clock can bring back an ID.",
+    read: "this repository, crates/floe: docs/guarantees.md",
     play: |s, h, m| play(Subject::new(s), s, h, m),
 };
 

@@ -183,7 +183,7 @@ pub enum What {
     /// The store is copied, and later put back to the copy.
     Forget { lasts: Micros, backup: bool },
     /// A record is deleted.
-    Delete,
+    DeleteRecord,
     /// A machine's memory is copied, and later put back. Its wall clock is set right at once.
     Snapshot { node: usize, lasts: Micros },
     /// A process is told, in the middle of a burst, that its memory may have been copied.
@@ -347,7 +347,7 @@ impl Scenario {
             Class::Snapshot => What::Snapshot { node, lasts: lasts.max(1_200 * MILLI).min(most) },
             Class::Failover => What::Forget { lasts: lasts.min(2 * SECOND), backup: false },
             Class::Restore => What::Forget { lasts: lasts.max(SECOND).min(most), backup: true },
-            Class::Deleted => What::Delete,
+            Class::Deleted => What::DeleteRecord,
             Class::Clone => What::Clone { node },
             Class::Crowd | Class::Twins | Class::Odd => return None,
         })
@@ -355,8 +355,9 @@ impl Scenario {
 
     /// Whether floe's contract covers all of these faults.
     pub fn is_in_contract(&self) -> bool {
-        let outside =
-            |fault: &Fault| matches!(fault.what, What::Forget { .. } | What::Delete | What::Clone { .. });
+        let outside = |fault: &Fault| {
+            matches!(fault.what, What::Forget { .. } | What::DeleteRecord | What::Clone { .. })
+        };
         !self.faults.iter().any(outside)
     }
 }

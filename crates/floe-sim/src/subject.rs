@@ -369,6 +369,8 @@ const DAY_MS: u64 = 86_400_000;
 const MOST_CALLS: u32 = 400;
 
 impl Model for Subject {
+    const PACE: Pace = Pace::AT_ONCE;
+
     type Store = Store;
     type Disk = ();
     type Process = Process;
@@ -424,7 +426,7 @@ impl Model for Subject {
         self.ledger.forgot(&copy.marks);
     }
 
-    fn delete(&mut self, store: &mut Store, random: &mut Random) -> Option<String> {
+    fn delete_record(&mut self, store: &mut Store, random: &mut Random) -> Option<String> {
         let records = store.memory.list("", "", usize::MAX).unwrap_or_default();
         if records.is_empty() {
             return None;
@@ -437,10 +439,6 @@ impl Model for Subject {
         store.memory.lose(&key);
         self.ledger.deleted(mark);
         Some(format!("the record of {mark}"))
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::AT_ONCE
     }
 
     fn start(

@@ -838,8 +838,8 @@ impl<'a, M: Model> World<'a, M> {
                 self.tell(None, || Happened::Fault(words.to_owned()));
                 over(self, lasts);
             }
-            What::Delete => {
-                let deleted = self.model.delete(&mut self.store, &mut self.network);
+            What::DeleteRecord => {
+                let deleted = self.model.delete_record(&mut self.store, &mut self.network);
                 let words =
                     deleted.map_or("no record to delete".to_owned(), |record| format!("{record} is deleted"));
                 self.tell(None, || Happened::Fault(words));
@@ -911,7 +911,7 @@ impl<'a, M: Model> World<'a, M> {
             What::Step { .. }
             | What::Crash { .. }
             | What::Stop { .. }
-            | What::Delete
+            | What::DeleteRecord
             | What::Invalidate { .. }
             | What::Clone { .. } => {}
         }

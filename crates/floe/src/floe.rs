@@ -668,9 +668,9 @@ impl Floe {
         &self,
         name: &Name,
         definition: &Definition,
-        taste: &NameOptions,
+        options: &NameOptions,
     ) -> Result<Handle, DefineError> {
-        self.define_then(name, definition, taste, || Ok(()))
+        self.define_then(name, definition, options, || Ok(()))
     }
 
     /// [`snowflake`](Self::snowflake) as a future, on any runtime.
@@ -725,10 +725,11 @@ impl Floe {
         &self,
         name: &Name,
         definition: &Definition,
-        taste: &NameOptions,
+        options: &NameOptions,
     ) -> Result<Handle, DefineError> {
-        let (floe, name, definition, taste) = (self.clone(), name.clone(), definition.clone(), taste.clone());
-        blocking(move || floe.define(&name, &definition, &taste)).await
+        let (floe, name, definition, options) =
+            (self.clone(), name.clone(), definition.clone(), options.clone());
+        blocking(move || floe.define(&name, &definition, &options)).await
     }
 
     /// [`define_many`](Self::define_many) as a future, on any runtime.
@@ -766,9 +767,9 @@ impl Floe {
         let work = || {
             let mut done = Vec::new();
             while let at = next.fetch_add(1, Ordering::Relaxed)
-                && let Some((name, definition, taste)) = names.get(at)
+                && let Some((name, definition, options)) = names.get(at)
             {
-                done.push((at, self.define(name, definition, taste)));
+                done.push((at, self.define(name, definition, options)));
             }
             done
         };
@@ -794,8 +795,8 @@ impl Floe {
     /// ```
     /// use floe::{Definition, Floe, Name, NameOptions, ledger::{Beginning, Memory}};
     /// let floe = Floe::open(Memory::default())?;
-    /// let (orders, taste) = (Name::new("orders")?, NameOptions::default());
-    /// let (handle, begun) = floe.define_from(&orders, &Definition::SEGMENT, &taste, 50_000_001)?;
+    /// let (orders, options) = (Name::new("orders")?, NameOptions::default());
+    /// let (handle, begun) = floe.define_from(&orders, &Definition::SEGMENT, &options, 50_000_001)?;
     /// assert_eq!(begun, Beginning::Here);
     /// assert_eq!(handle.mint_many(1)?.next().map(|id| id.to_string()).as_deref(), Some("50000001"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -808,12 +809,12 @@ impl Floe {
         &self,
         name: &Name,
         definition: &Definition,
-        taste: &NameOptions,
+        options: &NameOptions,
         first: u64,
     ) -> Result<(Handle, Beginning), DefineError> {
         let position = begin_position(name, definition, first)?;
         let mut begun = None;
-        let handle = self.define_then(name, definition, taste, || {
+        let handle = self.define_then(name, definition, options, || {
             if self.ledger().definition(name)?.is_none() {
                 let token = self.inner.shared.node().desk().token();
                 begun = Some(ledger::begin(self.ledger(), name, position, token)?);
@@ -832,14 +833,14 @@ impl Floe {
         &self,
         name: &Name,
         definition: &Definition,
-        taste: &NameOptions,
+        options: &NameOptions,
         before: impl FnOnce() -> Result<(), DefineError>,
     ) -> Result<Handle, DefineError> {
         definition.check()?;
         if let Some(handle) = served(&lock(&self.inner.names), name, definition)? {
             return Ok(handle);
         }
-        self.check(definition, taste)?;
+        self.check(definition, options)?;
         // Before the name is bound, since a binding is permanent. Without the lock, since `make` may define names
         // itself.
         let registered = self.make(name, definition)?;
@@ -854,7 +855,7 @@ impl Floe {
         }
         let handle = match registered {
             Some(minter) => Handle::new(minter, definition.clone()),
-            None => self.serve(name, definition, taste)?,
+            None => self.serve(name, definition, options)?,
         };
         names.insert(name.clone(), handle.clone());
         Ok(handle)
@@ -1167,19 +1168,19 @@ impl Floe {
         &self,
         name: &Name,
         definition: &Definition,
-        taste: &NameOptions,
+        options: &NameOptions,
     ) -> Result<Handle, DefineError> {
         if let Some(minter) = TextMinter::ledgerless(name, definition)? {
             return Ok(Handle::new(minter, definition.clone()));
         }
         if let Definition::Formed(inner, form) = definition {
-            let numbers = self.serve(name, inner, taste)?;
+            let numbers = self.serve(name, inner, options)?;
             return Ok(Handle::new(TextMinter::formed(name, numbers, form), definition.clone()));
         }
         let shared = self.link();
         Ok(match definition {
             Definition::Snowflake { layout, own } => {
-                let stream = self.stream(layout, *own, taste)?;
+                let stream = self.stream(layout, *own, options)?;
                 match layout.width() {
                     Width::Wide => Handle::new(
                         Generator::<WideId>::new(name.clone(), stream, shared),
@@ -1192,7 +1193,7 @@ impl Floe {
             }
             Definition::Segment { increment, offset } => {
                 let steps =
-                    Steps { min: taste.min_step, max: taste.max_step, refill_ms: millis(taste.refill) };
+                    Steps { min: options.min_step, max: options.max_step, refill_ms: millis(options.refill) };
                 let line = SharedCursor::new(0, Arc::clone(&shared.signal));
                 let numbers = Arc::new(SegmentSupply::new(*increment, *offset, line));
                 shared.node().add_refill(SegmentState::new(Key::name(name), Arc::clone(&numbers), steps));
@@ -1213,7 +1214,7 @@ impl Floe {
     }
 
     /// Finds every failure that can be known before the name is bound, since a binding is permanent.
-    fn check(&self, definition: &Definition, taste: &NameOptions) -> Result<(), DefineError> {
+    fn check(&self, definition: &Definition, options: &NameOptions) -> Result<(), DefineError> {
         if let Some(form) = definition.form().filter(|form| !form.can_encode()) {
             return Err(DefineError::Invalid(format!(
                 "the form \"{form}\" is sealed, and this process was not given its key"
@@ -1221,17 +1222,17 @@ impl Floe {
         }
         match definition.unformed() {
             Definition::Snowflake { layout, own } => {
-                let (start, ahead_ms) = self.start(layout, taste);
+                let (start, ahead_ms) = self.start(layout, options);
                 Stream::check_start(layout, start, ahead_ms).map_err(DefineError::Invalid)?;
                 self.check_times(layout, ahead_ms)?;
                 self.workers(layout)?;
                 match lock(&self.inner.streams).get(layout) {
-                    Some(stream) if !own => same_taste(stream, start, ahead_ms),
+                    Some(stream) if !own => same_options(stream, start, ahead_ms),
                     _ => Ok(()),
                 }
             }
-            Definition::Segment { .. } if taste.min_step == 0 || taste.min_step > taste.max_step => {
-                let NameOptions { min_step, max_step, .. } = taste;
+            Definition::Segment { .. } if options.min_step == 0 || options.min_step > options.max_step => {
+                let NameOptions { min_step, max_step, .. } = options;
                 Err(DefineError::Invalid(format!(
                     "min_step {min_step} must be from 1 to max_step {max_step}"
                 )))
@@ -1240,19 +1241,19 @@ impl Floe {
         }
     }
 
-    fn start(&self, layout: &Layout, taste: &NameOptions) -> (Start, u64) {
-        let ahead_ms = millis(taste.max_ahead);
-        let start = taste.start.or(self.inner.start);
+    fn start(&self, layout: &Layout, options: &NameOptions) -> (Start, u64) {
+        let ahead_ms = millis(options.max_ahead);
+        let start = options.start.or(self.inner.start);
         (start.unwrap_or_else(|| Stream::default_start(layout, ahead_ms)), ahead_ms)
     }
 
     /// The stream that the names of a layout share, or a new one if the name has its own.
-    fn stream(&self, layout: &Layout, own: bool, taste: &NameOptions) -> Result<Arc<Stream>, DefineError> {
+    fn stream(&self, layout: &Layout, own: bool, options: &NameOptions) -> Result<Arc<Stream>, DefineError> {
         let shared = &self.inner.shared;
-        let (start, ahead_ms) = self.start(layout, taste);
+        let (start, ahead_ms) = self.start(layout, options);
         let mut streams = lock(&self.inner.streams);
         if let Some(stream) = streams.get(layout).filter(|_| !own) {
-            same_taste(stream, start, ahead_ms)?;
+            same_options(stream, start, ahead_ms)?;
             return Ok(Arc::clone(stream));
         }
         let workers = self.workers(layout)?;
@@ -1486,7 +1487,7 @@ fn mismatch(name: &Name, stored: &str, configured: &Definition) -> DefineError {
 
 /// # Errors
 /// `Invalid` if a name would share a generator that mints with other options.
-fn same_taste(stream: &Stream, start: Start, ahead_ms: u64) -> Result<(), DefineError> {
+fn same_options(stream: &Stream, start: Start, ahead_ms: u64) -> Result<(), DefineError> {
     if stream.start == start && stream.ahead_ms() == ahead_ms {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use floe_peers::table::{Mix, grouped, per_million, percent};
-use floe_peers::{ENTRANTS, rules, story};
+use floe_peers::{ENTRANTS, story};
 use floe_sim::run::{self, Entrant, Outcome as Ran, Plan};
 
 use super::{broke, replay, virtual_time, watched};
@@ -72,10 +72,8 @@ impl Cell {
         let mut text = format!("{} under {}\n\n", entrant.name, mix.label);
         let mut line = |what: &str, words: &str| text += &format!("{what:<14} {words}\n");
         line("configuration", entrant.setting);
-        if let Some(rule) = rules::of(entrant) {
-            line("rule", rule.words);
-            line("read from", rule.read);
-        }
+        line("rule", entrant.rule);
+        line("read from", entrant.read);
         line("what happens", &mix.meaning());
         text.push('\n');
         text

@@ -87,7 +87,7 @@ mod tests {
     /// Two calls may connect at once, and each has to find the one server that is there.
     #[test]
     fn callers_at_once_go_through_all_servers_each_from_another_one_on() {
-        let all = ["a", "b"].map(|host| Endpoint::parse(host, 1).unwrap());
+        let all = ["a", "b"].map(|host| Endpoint::new(host, 1).unwrap());
         let turn = Turn::anywhere();
         let (mut tried, mut one, mut other) =
             ([Vec::new(), Vec::new()], turn.through(&all), turn.through(&all));

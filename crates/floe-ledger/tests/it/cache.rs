@@ -45,10 +45,15 @@ struct Behind {
     /// The reservations that it got.
     reserves: Arc<Mutex<Vec<Reserve>>>,
     /// The ranges that it gave, with the token of each.
-    given: Arc<Mutex<BTreeSet<([u8; 16], u64, u64)>>>,
+    given: Arc<Mutex<BTreeSet<Given>>>,
     /// What happens before the next reservation of a name reaches it.
-    before: Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>,
+    before: Arc<Mutex<Option<Meanwhile>>>,
 }
+
+/// A token, and the start and end of a range that it got.
+type Given = ([u8; 16], u64, u64);
+
+type Meanwhile = Box<dyn FnOnce() + Send>;
 
 impl Behind {
     fn cut(&self) {
@@ -108,7 +113,7 @@ impl Ledger for Behind {
         self.reserves.lock().unwrap().push(request.clone());
         if request.key.as_str().starts_with(Key::NAMES) {
             let before = self.before.lock().unwrap().take();
-            before.map(|before| before());
+            before.into_iter().for_each(|before| before());
         }
         let reply = self.reach(|store| store.reserve(request));
         if let Ok(Reply::Got { start, end, .. }) = reply {

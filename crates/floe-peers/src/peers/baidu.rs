@@ -143,9 +143,10 @@ impl Baidu {
 }
 
 impl Model for Baidu {
-    keeps_a_registry!();
+    const PACE: Pace = Pace::JVM;
 
-    type Disk = ();
+    keeps_a_registry!(());
+
     type Process = Generator;
 
     fn store(&mut self, fleet: &Fleet) -> Registry {
@@ -153,10 +154,6 @@ impl Model for Baidu {
         let bits = if fleet.worker_bits < 10 { fleet.worker_bits } else { WORKER_BITS };
         self.most_worker = (1 << bits) - 1;
         Registry::default()
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::JVM
     }
 
     fn start(
@@ -173,8 +170,7 @@ impl Model for Baidu {
             machine.die(format!("Worker id {worker} exceeds the max {}", self.most_worker));
         }
         machine.says(|| format!("takes worker id {worker}, a new row's number"));
-        let now = machine.now.wall;
-        machine.holds(|| format!("worker {worker}"), now, None);
+        machine.claims(worker);
         if !self.cached {
             let (last_second, sequence, spinning) = (-1, 0, false);
             return Generator::Default(DefaultUidGenerator { worker, last_second, sequence, spinning });
@@ -213,7 +209,7 @@ impl Model for Baidu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::hand::{Hand, NOON, increasing};
 
     const CACHED: Baidu = Baidu { cached: true, most_worker: 0 };
 

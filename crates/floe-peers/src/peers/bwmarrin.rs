@@ -32,13 +32,11 @@ pub struct Node {
 }
 
 impl Model for Bwmarrin {
-    keeps_nothing!();
+    const PACE: Pace = Pace::NATIVE;
+
+    keeps_nothing!(());
 
     type Process = Node;
-
-    fn pace(&self) -> Pace {
-        Pace::NATIVE
-    }
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Node {
         let node = setup.worker;
@@ -46,7 +44,7 @@ impl Model for Bwmarrin {
             machine.die("Node number must be between 0 and 1023");
         }
         let now = machine.now;
-        machine.holds(|| format!("worker {node}"), now.wall, None);
+        machine.claims(node);
         Node { node, began: (now.wall.get() - EPOCH, now.mono), time: 0, step: 0, spinning: false }
     }
 
@@ -73,7 +71,7 @@ impl Model for Bwmarrin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::hand::{Hand, NOON, increasing};
 
     /// bwmarrin/snowflake v0.3.0, snowflake.go, NewNode and Generate.
     #[test]

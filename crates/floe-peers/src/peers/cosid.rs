@@ -179,18 +179,15 @@ impl Instance {
 }
 
 impl Model for CosId {
-    keeps_a_registry!();
+    const PACE: Pace = Pace::JVM;
 
-    type Disk = Files;
+    keeps_a_registry!(Files);
+
     type Process = Instance;
 
     fn store(&mut self, fleet: &Fleet) -> Registry {
         self.bits = fleet.worker_bits.clamp(1, 10);
         Registry::default()
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::JVM
     }
 
     fn start(
@@ -206,8 +203,7 @@ impl Model for CosId {
             machine.die(why);
             (0, None)
         });
-        let now = machine.now.wall;
-        machine.holds(|| format!("worker {machine_id}"), now, None);
+        machine.claims(machine_id);
         machine.wake_in(GUARD_MS);
         Instance {
             name,
@@ -304,7 +300,7 @@ impl Model for CosId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::hand::{Hand, NOON, increasing};
 
     /// CosId fc29da0, DefaultClockBackwardsSynchronizer.sync: 1 and 500 ms.
     #[test]

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use floe_sim::model::{
     Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Order, Pace, Setup, Silence, Verdict,
 };
-use floe_sim::random::Random;
 
 const NAMES: &[NameInfo] = &[NameInfo { label: "Tickets64", domain: 0, order: Order::None }];
 
@@ -60,12 +59,12 @@ pub struct Client {
 }
 
 impl Model for Flickr {
-    type Store = TicketServers;
-    type Disk = ();
+    const PACE: Pace = Pace::NATIVE;
+
+    // The reply: `LAST_INSERT_ID()`.
+    keeps!(TicketServers, (), Replace, u64);
+
     type Process = Client;
-    type Request = Replace;
-    /// `LAST_INSERT_ID()`.
-    type Reply = u64;
 
     fn names(&self) -> &[NameInfo] {
         NAMES
@@ -73,10 +72,6 @@ impl Model for Flickr {
 
     fn store(&mut self, _fleet: &Fleet) -> TicketServers {
         TicketServers([1, 2].map(|offset| TicketServer { offset, last: None }))
-    }
-
-    fn copy(&self, store: &TicketServers) -> TicketServers {
-        store.clone()
     }
 
     /// The servers share nothing, so a fault sets back only one of them.
@@ -89,10 +84,6 @@ impl Model for Flickr {
         let next = server.last.map_or(server.offset, |last| last + INCREMENT);
         server.last = Some(next);
         next
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::NATIVE
     }
 
     fn start(
@@ -133,16 +124,12 @@ impl Model for Flickr {
         process.calls.insert(number, Call { ask: ask.id, server, last_try: false });
         Verdict::Later
     }
-
-    fn memory(&mut self, process: &Client, _fresh: Random) -> Option<Client> {
-        Some(process.clone())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Flickr;
-    use crate::peers::by_hand::ByHand;
+    use crate::peers::tests::by_hand::ByHand;
 
     #[test]
     fn one_server_is_odd_and_the_other_even() {

@@ -62,13 +62,11 @@ fn refusal(behind: i64) -> Verdict {
 }
 
 impl Model for Hutool {
+    const PACE: Pace = Pace::JVM;
+
     keeps_nothing!(Card);
 
     type Process = Snowflake;
-
-    fn pace(&self) -> Pace {
-        Pace::JVM
-    }
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Snowflake {
         let worker = match self.configured {
@@ -78,8 +76,7 @@ impl Model for Hutool {
         if worker > 1023 {
             machine.die("The value must be between 0 and 31.");
         }
-        let now = machine.now.wall;
-        machine.holds(|| format!("worker {worker}"), now, None);
+        machine.claims(worker);
         Snowflake { worker, last: -1, sequence: 0, spinning: false }
     }
 
@@ -107,7 +104,7 @@ impl Model for Hutool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::hand::{Hand, NOON, increasing};
 
     /// hutool-core 5.8.29, Snowflake.java, nextId and tilNextMillis.
     #[test]

@@ -121,11 +121,11 @@ impl Server {
 }
 
 impl Model for Katsubushi {
-    type Store = Locks;
-    type Disk = ();
+    const PACE: Pace = Pace::NATIVE;
+
+    keeps!(Locks, (), Command, Answer);
+
     type Process = Server;
-    type Request = Command;
-    type Reply = Answer;
 
     fn names(&self) -> &[floe_sim::model::NameInfo] {
         super::NAMES
@@ -134,10 +134,6 @@ impl Model for Katsubushi {
     fn store(&mut self, fleet: &Fleet) -> Locks {
         self.most_worker = (1 << fleet.worker_bits) - 1;
         Locks::default()
-    }
-
-    fn copy(&self, store: &Locks) -> Locks {
-        store.clone()
     }
 
     fn execute(&mut self, store: &mut Locks, _from: Life, request: &Command, now: Micros) -> Answer {
@@ -168,15 +164,11 @@ impl Model for Katsubushi {
         store.published.clear();
     }
 
-    fn delete(&mut self, store: &mut Locks, random: &mut Random) -> Option<String> {
+    fn delete_record(&mut self, store: &mut Locks, random: &mut Random) -> Option<String> {
         let workers: Vec<_> = store.locks.keys().copied().collect();
         let worker = *random.choose(workers.get(..).filter(|all| !all.is_empty())?);
         store.locks.remove(&worker);
         Some(format!("the key raus:id:{worker}"))
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::NATIVE
     }
 
     fn start(&mut self, _: &Setup, store: Option<&mut Locks>, machine: &mut Machine<'_, Self>) -> Server {
@@ -228,8 +220,7 @@ impl Model for Katsubushi {
                 (process.step, process.worker) = (Step::Serves, worker);
                 (process.offset, process.started) = (machine.wall() - EPOCH, machine.now.mono);
                 machine.says(|| format!("takes worker id {worker} from Redis"));
-                let now = machine.now.wall;
-                machine.holds(|| format!("worker {worker}"), now, None);
+                machine.claims(worker);
                 machine.wake_in(HOLD_MS);
             }
             (Step::Locks(asked, worker), Ok(_)) if asked == number => {
@@ -283,10 +274,6 @@ impl Model for Katsubushi {
         process.step = Step::Stops;
     }
 
-    fn memory(&mut self, process: &Server, _fresh: Random) -> Option<Server> {
-        Some(process.clone())
-    }
-
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(snowflake(id, EPOCH, 10))
     }
@@ -295,7 +282,7 @@ impl Model for Katsubushi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::hand::{Hand, NOON, increasing};
 
     /// Runs it until it serves or ends itself.
     fn started(hand: &mut Hand<Katsubushi>) -> Server {

@@ -22,7 +22,6 @@ use floe::MonoMillis;
 use floe_sim::model::{
     Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Order, Pace, Setup, Silence, Verdict,
 };
-use floe_sim::random::Random;
 
 const NAMES: &[NameInfo] = &[NameInfo { label: "leaf-segment", domain: 0, order: Order::None }];
 
@@ -229,11 +228,11 @@ impl Server {
 }
 
 impl Model for LeafSegment {
-    type Store = Row;
-    type Disk = ();
+    const PACE: Pace = Pace::JVM;
+
+    keeps!(Row, (), Query, Row);
+
     type Process = Server;
-    type Request = Query;
-    type Reply = Row;
 
     fn names(&self) -> &[NameInfo] {
         NAMES
@@ -243,19 +242,11 @@ impl Model for LeafSegment {
         Row { max_id: FIRST_MAX_ID, step: self.step }
     }
 
-    fn copy(&self, store: &Row) -> Row {
-        *store
-    }
-
     fn execute(&mut self, store: &mut Row, _from: Life, request: &Query, _now: Micros) -> Row {
         if let Query::Take(step) = request {
             store.max_id += step.unwrap_or(store.step);
         }
         *store
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::JVM
     }
 
     fn start(&mut self, _setup: &Setup, store: Option<&mut Row>, machine: &mut Machine<'_, Self>) -> Server {
@@ -314,10 +305,6 @@ impl Model for LeafSegment {
         let verdict = process.get(ask.id, machine);
         process.set_alarm(machine);
         verdict.unwrap_or(Verdict::Later)
-    }
-
-    fn memory(&mut self, process: &Server, _fresh: Random) -> Option<Server> {
-        Some(process.clone())
     }
 }
 

@@ -83,8 +83,7 @@ impl Generator {
         if worker > most {
             machine.die("workerID must gte 0 and lte 1023");
         }
-        let now = machine.now.wall;
-        machine.holds(|| format!("worker {worker}"), now, None);
+        machine.claims(worker);
         Self { worker, last: -1, sequence: 0, spinning: false, waiting: BTreeSet::new() }
     }
 
@@ -190,19 +189,16 @@ impl Node {
 }
 
 impl Model for LeafSnowflake {
-    keeps_a_registry!();
+    const PACE: Pace = Pace::JVM;
 
-    /// `workerID.properties`.
-    type Disk = Option<u64>;
+    // The disk: `workerID.properties`.
+    keeps_a_registry!(Option<u64>);
+
     type Process = Node;
 
     fn store(&mut self, fleet: &Fleet) -> Registry {
         self.most_worker = (1 << fleet.worker_bits.min(WORKER_BITS)) - 1;
         Registry::default()
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::JVM
     }
 
     fn start(&mut self, _: &Setup, store: Option<&mut Registry>, machine: &mut Machine<'_, Self>) -> Node {
@@ -269,7 +265,7 @@ impl Model for LeafSnowflake {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::hand::{Hand, NOON, increasing};
 
     fn started(hand: &mut Hand<LeafSnowflake>) -> Node {
         let mut node = hand.start();

@@ -83,13 +83,11 @@ fn refusal(offset: i64) -> Verdict {
 }
 
 impl Model for MybatisPlus {
+    const PACE: Pace = Pace::JVM;
+
     keeps_nothing!(Card);
 
     type Process = Sequence;
-
-    fn pace(&self) -> Pace {
-        Pace::JVM
-    }
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Sequence {
         let worker = match self.configured {
@@ -99,8 +97,7 @@ impl Model for MybatisPlus {
         if worker > 1023 {
             machine.die("datacenter Id can't be greater than 31 or less than 0");
         }
-        let now = machine.now.wall;
-        machine.holds(|| format!("worker {worker}"), now, None);
+        machine.claims(worker);
         Sequence { worker, last: -1, sequence: 0, spinning: false, waiting: BTreeMap::new() }
     }
 
@@ -156,7 +153,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::peers::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::hand::{Hand, NOON, increasing};
 
     /// mybatis-plus-core 3.5.7, Sequence.java, nextId and tilNextMillis.
     #[test]

@@ -142,18 +142,15 @@ impl NotFound9 {
 }
 
 impl Model for NotFound9 {
-    keeps_a_registry!();
+    const PACE: Pace = Pace::JVM;
 
-    type Disk = ();
+    keeps_a_registry!(());
+
     type Process = Node;
 
     fn store(&mut self, fleet: &Fleet) -> Registry {
         self.most_worker = 1 << fleet.worker_bits.min(10);
         Registry::default()
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::JVM
     }
 
     fn start(&mut self, _: &Setup, store: Option<&mut Registry>, machine: &mut Machine<'_, Self>) -> Node {
@@ -221,7 +218,7 @@ impl Model for NotFound9 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, increasing};
+    use crate::peers::tests::hand::{Hand, increasing};
 
     const HOUR: i64 = 3_600_000;
 

@@ -97,13 +97,11 @@ impl RandomIds {
 }
 
 impl Model for RandomIds {
-    keeps_nothing!();
+    const PACE: Pace = Pace::NATIVE;
+
+    keeps_nothing!(());
 
     type Process = Source;
-
-    fn pace(&self) -> Pace {
-        Pace::NATIVE
-    }
 
     fn start(&mut self, _: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Source {
         Source { last: 0, number: 0, rng: Random::new(machine.random.number()), drawn: 0 }
@@ -126,7 +124,7 @@ impl Model for RandomIds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::hand::{Hand, NOON, increasing};
 
     const UUID: RandomIds = RandomIds::UuidV7 { fast: false };
     const FAST: RandomIds = RandomIds::UuidV7 { fast: true };

@@ -71,12 +71,12 @@ pub struct Client {
 }
 
 impl Model for RedisIncr {
-    type Store = Redis;
-    type Disk = ();
+    const PACE: Pace = Pace::NATIVE;
+
+    // The reply: the new value, or `None` if it would overflow.
+    keeps!(Redis, (), Incr, Option<u64>);
+
     type Process = Client;
-    type Request = Incr;
-    /// The new value, or `None` if it would overflow.
-    type Reply = Option<u64>;
 
     fn names(&self) -> &[NameInfo] {
         NAMES
@@ -84,10 +84,6 @@ impl Model for RedisIncr {
 
     fn store(&mut self, _fleet: &Fleet) -> Redis {
         Redis::default()
-    }
-
-    fn copy(&self, store: &Redis) -> Redis {
-        store.clone()
     }
 
     fn execute(&mut self, store: &mut Redis, _from: Life, _request: &Incr, now: Micros) -> Option<u64> {
@@ -113,12 +109,8 @@ impl Model for RedisIncr {
     }
 
     /// A key that was evicted for memory (`maxmemory-policy`), or that an operator deleted.
-    fn delete(&mut self, store: &mut Redis, _random: &mut Random) -> Option<String> {
+    fn delete_record(&mut self, store: &mut Redis, _random: &mut Random) -> Option<String> {
         store.keys.remove("orders").map(|value| format!("the key orders, which was {value}"))
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::NATIVE
     }
 
     fn start(
@@ -151,16 +143,12 @@ impl Model for RedisIncr {
         process.unanswered.insert(machine.send(Incr), ask.id);
         Verdict::Later
     }
-
-    fn memory(&mut self, process: &Client, _fresh: Random) -> Option<Client> {
-        Some(process.clone())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::RedisIncr;
-    use crate::peers::by_hand::ByHand;
+    use crate::peers::tests::by_hand::ByHand;
 
     #[test]
     fn every_caller_gets_a_larger_number() {
@@ -226,7 +214,7 @@ mod tests {
     fn an_evicted_key_starts_again() {
         let mut hand = ByHand::new(RedisIncr::default(), 1);
         assert_eq!(hand.minted(0), 1);
-        assert_eq!(hand.delete().as_deref(), Some("the key orders, which was 1"));
+        assert_eq!(hand.delete_record().as_deref(), Some("the key orders, which was 1"));
         assert_eq!(hand.minted(0), 1);
     }
 }

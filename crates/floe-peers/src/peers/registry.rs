@@ -196,7 +196,7 @@ impl Registry {
     }
 
     /// Loses one record, and returns which.
-    pub fn delete(&mut self, random: &mut Random) -> Option<String> {
+    pub fn delete_record(&mut self, random: &mut Random) -> Option<String> {
         let keys: Vec<String> = self.records.keys().cloned().collect();
         if keys.is_empty() {
             return None;

@@ -38,13 +38,11 @@ pub struct IdWorker {
 }
 
 impl Model for Seata {
+    const PACE: Pace = Pace::JVM;
+
     keeps_nothing!(Option<u64>);
 
     type Process = IdWorker;
-
-    fn pace(&self) -> Pace {
-        Pace::JVM
-    }
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> IdWorker {
         let Machine { disk, random, .. } = machine;
@@ -55,8 +53,7 @@ impl Model for Seata {
         if worker > 1023 {
             machine.die("worker Id can't be greater than 1023 or less than 0");
         }
-        let now = machine.now.wall;
-        machine.holds(|| format!("worker {worker}"), now, None);
+        machine.claims(worker);
         let counter = (machine.wall() - EPOCH).cast_unsigned() << 12;
         IdWorker { worker, counter, sleeping: BTreeMap::new() }
     }
@@ -92,7 +89,7 @@ impl Model for Seata {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::hand::{Hand, NOON, increasing};
 
     /// seata-common 2.0.0, IdWorker.java, nextId and waitIfNecessary.
     #[test]

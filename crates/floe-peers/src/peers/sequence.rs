@@ -150,6 +150,8 @@ impl Sequences {
 }
 
 impl Model for Sequences {
+    const PACE: Pace = Pace::JVM;
+
     type Store = Sequence;
     type Disk = ();
     type Process = Client;
@@ -176,10 +178,6 @@ impl Model for Sequences {
 
     fn store_dies(&mut self, store: &mut Sequence, _now: Micros) {
         *store = store.recovered();
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::JVM
     }
 
     fn start(&mut self, _: &Setup, _: Option<&mut Sequence>, _: &mut Machine<'_, Self>) -> Client {
@@ -241,7 +239,7 @@ impl Model for Sequences {
 #[cfg(test)]
 mod tests {
     use super::Sequences;
-    use crate::peers::by_hand::ByHand;
+    use crate::peers::tests::by_hand::ByHand;
 
     fn take(hand: &mut ByHand<Sequences>, node: usize, count: usize) -> Vec<u128> {
         (0..count).map(|_| hand.minted(node)).collect()

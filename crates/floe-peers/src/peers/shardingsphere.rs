@@ -126,9 +126,8 @@ impl Instance {
     }
 
     fn took(&mut self, worker: u64, machine: &mut Machine<'_, ShardingSphere>) {
-        let now = machine.now.wall;
         machine.says(|| format!("takes worker id {worker}"));
-        machine.holds(|| format!("worker {worker}"), now, None);
+        machine.claims(worker);
         self.worker = Some(worker);
         self.step = Step::Registered;
     }
@@ -190,9 +189,10 @@ impl ShardingSphere {
 }
 
 impl Model for ShardingSphere {
-    keeps_a_registry!();
+    const PACE: Pace = Pace::JVM;
 
-    type Disk = ();
+    keeps_a_registry!(());
+
     type Process = Instance;
 
     fn store(&mut self, fleet: &Fleet) -> Registry {
@@ -202,7 +202,7 @@ impl Model for ShardingSphere {
 
     fn pace(&self) -> Pace {
         let stop = if self.cluster { CLOSE_MS * 1_000 } else { 0 };
-        Pace { stop, ..Pace::JVM }
+        Pace { stop, ..Self::PACE }
     }
 
     fn start(
@@ -345,7 +345,7 @@ impl Model for ShardingSphere {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::hand::{Hand, NOON, increasing};
 
     fn started(hand: &mut Hand<ShardingSphere>) -> Instance {
         let mut instance = hand.start();

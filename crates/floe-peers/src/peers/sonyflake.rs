@@ -69,17 +69,14 @@ impl Generator {
 }
 
 impl Model for Sonyflake {
-    keeps_a_registry!();
+    const PACE: Pace = Pace::NATIVE;
 
-    type Disk = ();
+    keeps_a_registry!(());
+
     type Process = Generator;
 
     fn store(&mut self, _fleet: &Fleet) -> Registry {
         Registry::default()
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::NATIVE
     }
 
     fn start(
@@ -100,8 +97,7 @@ impl Model for Sonyflake {
                 Check::Passed
             }
         };
-        let now = machine.now.wall;
-        machine.holds(|| format!("worker {machine_id}"), now, None);
+        machine.claims(machine_id);
         Generator { machine_id, elapsed: 0, sequence: SEQUENCE_MASK, sleeping: None, check, session: 0 }
     }
 
@@ -173,7 +169,7 @@ impl Model for Sonyflake {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::hand::{Hand, NOON, increasing};
 
     #[test]
     fn it_mints_in_its_layout_and_sleeps_where_256_are_not_enough() {

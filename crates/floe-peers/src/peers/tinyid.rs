@@ -30,7 +30,6 @@ use std::collections::VecDeque;
 use floe_sim::model::{
     Ask, Fleet, Life, Machine, Micros, Model, NameInfo, Note, Order, Pace, Setup, Silence, Verdict,
 };
-use floe_sim::random::Random;
 
 const NAMES: &[NameInfo] = &[NameInfo { label: "test", domain: 0, order: Order::None }];
 
@@ -271,11 +270,11 @@ impl Server {
 }
 
 impl Model for TinyId {
-    type Store = Databases;
-    type Disk = ();
+    const PACE: Pace = Pace::JVM;
+
+    keeps!(Databases, (), Statement, Answer);
+
     type Process = Server;
-    type Request = Statement;
-    type Reply = Answer;
 
     fn names(&self) -> &[NameInfo] {
         NAMES
@@ -296,10 +295,6 @@ impl Model for TinyId {
             version: 1,
         };
         Databases((0..databases).map(row).collect())
-    }
-
-    fn copy(&self, store: &Databases) -> Databases {
-        store.clone()
     }
 
     /// The databases share nothing, so a fault sets back only one of them.
@@ -324,10 +319,6 @@ impl Model for TinyId {
                 Answer::Wrote(unchanged)
             }
         }
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::JVM
     }
 
     fn start(
@@ -376,10 +367,6 @@ impl Model for TinyId {
         }
         process.waiting.push_back(call);
         Verdict::Later
-    }
-
-    fn memory(&mut self, process: &Server, _fresh: Random) -> Option<Server> {
-        Some(process.clone())
     }
 }
 

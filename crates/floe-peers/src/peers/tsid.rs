@@ -31,21 +31,18 @@ pub struct Factory {
 }
 
 impl Model for Tsid {
-    keeps_nothing!();
+    const PACE: Pace = Pace::JVM;
+
+    keeps_nothing!(());
 
     type Process = Factory;
-
-    fn pace(&self) -> Pace {
-        Pace::JVM
-    }
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Factory {
         let node = if self.configured { setup.worker } else { machine.random.below(1 << 10) };
         if node > 1023 {
             machine.die("Node ID out of range [0, 1023]");
         }
-        let now = machine.now.wall;
-        machine.holds(|| format!("worker {node}"), now, None);
+        machine.claims(node);
         Factory { node, last: 0, counter: machine.random.below(1 << COUNTER_BITS) }
     }
 
@@ -76,7 +73,7 @@ impl Model for Tsid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::hand::{Hand, NOON, increasing};
 
     /// tsid-creator 5.2.6, TsidFactory.java, getTime.
     #[test]

@@ -36,8 +36,7 @@ impl IdWorker {
         if worker > 1023 {
             machine.die("worker Id can't be greater than 31 or less than 0");
         }
-        let now = machine.now.wall;
-        machine.holds(|| format!("worker {worker}"), now, None);
+        machine.claims(worker);
         Self { worker, last: -1, sequence: 0, spinning: false }
     }
 
@@ -69,13 +68,11 @@ impl IdWorker {
 }
 
 impl Model for Twitter {
-    keeps_nothing!();
+    const PACE: Pace = Pace::JVM;
+
+    keeps_nothing!(());
 
     type Process = IdWorker;
-
-    fn pace(&self) -> Pace {
-        Pace::JVM
-    }
 
     fn start(&mut self, setup: &Setup, _store: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> IdWorker {
         IdWorker::new(setup.worker, machine)
@@ -93,7 +90,7 @@ impl Model for Twitter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, increasing};
+    use crate::peers::tests::hand::{Hand, increasing};
 
     #[test]
     fn it_mints_an_id_that_twitter_has_published() {

@@ -118,17 +118,14 @@ impl TwitterService {
 }
 
 impl Model for TwitterService {
-    keeps_a_registry!();
+    const PACE: Pace = Pace::JVM;
 
-    type Disk = ();
+    keeps_a_registry!(());
+
     type Process = Server;
 
     fn store(&mut self, _fleet: &Fleet) -> Registry {
         Registry::default()
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::JVM
     }
 
     fn start(
@@ -217,7 +214,7 @@ impl Model for TwitterService {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::Hand;
+    use crate::peers::tests::hand::Hand;
 
     /// Runs it until it serves or ends itself.
     fn started(hand: &mut Hand<TwitterService>) -> Server {

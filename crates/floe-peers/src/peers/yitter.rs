@@ -50,8 +50,7 @@ impl SnowWorker {
         } else if machine.wall() < EPOCH {
             machine.die("BaseTime error.");
         }
-        let now = machine.now.wall;
-        machine.holds(|| format!("worker {worker}"), now, None);
+        machine.claims(worker);
         SnowWorker {
             worker,
             last: 0,
@@ -118,13 +117,11 @@ impl SnowWorker {
 }
 
 impl Model for Yitter {
-    keeps_nothing!();
+    const PACE: Pace = Pace::NATIVE;
+
+    keeps_nothing!(());
 
     type Process = SnowWorker;
-
-    fn pace(&self) -> Pace {
-        Pace::NATIVE
-    }
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> SnowWorker {
         SnowWorker::new(setup.worker, machine)
@@ -149,13 +146,11 @@ pub struct AfterStop {
 }
 
 impl Model for AfterStop {
-    keeps_nothing!();
+    const PACE: Pace = Pace::NATIVE;
+
+    keeps_nothing!(());
 
     type Process = SnowWorker;
-
-    fn pace(&self) -> Pace {
-        Pace::NATIVE
-    }
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> SnowWorker {
         let Life { node, number, .. } = machine.life;
@@ -189,7 +184,7 @@ pub(super) fn read(id: u128) -> Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::hand::{Hand, NOON, increasing};
 
     #[test]
     fn it_mints_in_its_layout_and_drifts_two_thousand_milliseconds() {

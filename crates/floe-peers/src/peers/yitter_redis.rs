@@ -88,12 +88,12 @@ impl Registered {
 }
 
 impl Model for YitterRedis {
-    type Store = Keys;
-    type Disk = ();
+    const PACE: Pace = Pace::NATIVE;
+
+    // The reply: the number, or 1 for yes and 0 for no.
+    keeps!(Keys, (), Command, i64);
+
     type Process = Registered;
-    type Request = Command;
-    /// The number, or 1 for yes and 0 for no.
-    type Reply = i64;
 
     fn names(&self) -> &[floe_sim::model::NameInfo] {
         super::NAMES
@@ -102,10 +102,6 @@ impl Model for YitterRedis {
     fn store(&mut self, fleet: &Fleet) -> Keys {
         self.most_worker = (1 << fleet.worker_bits.min(6)) - 1;
         Keys::default()
-    }
-
-    fn copy(&self, store: &Keys) -> Keys {
-        store.clone()
     }
 
     fn execute(&mut self, store: &mut Keys, _from: Life, request: &Command, now: Micros) -> i64 {
@@ -135,15 +131,11 @@ impl Model for YitterRedis {
         }
     }
 
-    fn delete(&mut self, store: &mut Keys, random: &mut Random) -> Option<String> {
+    fn delete_record(&mut self, store: &mut Keys, random: &mut Random) -> Option<String> {
         let workers: Vec<_> = store.flags.keys().copied().collect();
         let worker = *random.choose(workers.get(..).filter(|all| !all.is_empty())?);
         store.flags.remove(&worker);
         Some(format!("the key IdGen:WorkerId:Value:{worker}"))
-    }
-
-    fn pace(&self) -> Pace {
-        Pace::NATIVE
     }
 
     fn start(&mut self, _: &Setup, store: Option<&mut Keys>, machine: &mut Machine<'_, Self>) -> Registered {
@@ -212,10 +204,6 @@ impl Model for YitterRedis {
         }
     }
 
-    fn memory(&mut self, process: &Registered, _fresh: Random) -> Option<Registered> {
-        Some(process.clone())
-    }
-
     fn read(&self, _name: usize, id: u128) -> Option<Parts> {
         Some(super::yitter::read(id))
     }
@@ -224,7 +212,7 @@ impl Model for YitterRedis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::hand::Hand;
+    use crate::peers::tests::hand::Hand;
 
     /// Runs it until it mints or ends itself.
     fn registered(hand: &mut Hand<YitterRedis>) -> Registered {

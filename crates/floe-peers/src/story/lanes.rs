@@ -150,7 +150,7 @@ fn kind(what: &What) -> &'static str {
         What::Outage { .. } => "outage",
         What::Forget { backup: true, .. } => "restore from a backup",
         What::Forget { backup: false, .. } => "failover",
-        What::Delete => "deleted record",
+        What::DeleteRecord => "deleted record",
         What::Snapshot { .. } => "restore from a snapshot",
         What::Invalidate { .. } => "invalidation",
         What::Clone { .. } => "clone",

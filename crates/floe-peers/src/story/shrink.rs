@@ -149,7 +149,7 @@ fn halve(fault: &mut Fault) {
         | What::Snapshot { lasts, .. } => *lasts = (*lasts / 2).max(1_000.min(*lasts)),
         What::Step { .. }
         | What::Slew { .. }
-        | What::Delete
+        | What::DeleteRecord
         | What::Invalidate { .. }
         | What::Clone { .. } => {}
     }

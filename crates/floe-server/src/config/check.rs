@@ -173,7 +173,7 @@ fn limits(config: &Config, problems: &mut Problems<'_>) {
     }
 }
 
-/// Serves the names for a moment from a ledger in memory: the library checks their layouts, epochs and tastes against
+/// Serves the names for a moment from a ledger in memory: the library checks their layouts, epochs and options against
 /// the node's window and worker ids, and names that share a generator against each other.
 fn names(config: &Config, problems: &mut Problems<'_>) {
     // The embedded ledger's default window is the shorter one.
@@ -194,7 +194,7 @@ fn names(config: &Config, problems: &mut Problems<'_>) {
         }
         let defined = example(&index, &settings.rule)
             .map_err(DefineError::Name)
-            .and_then(|name| floe.define(&name, &settings.definition, &settings.taste));
+            .and_then(|name| floe.define(&name, &settings.definition, &settings.options));
         if let Err(error) = defined {
             problems.of_name(place, format!("name `{}`: {error}", settings.rule));
         }

@@ -9,7 +9,7 @@ pub(super) fn text() -> String {
     let config = Config::standalone();
     let (limits, clock, log) = (&config.limits, &config.clock, &config.log);
     let listen: Vec<_> = config.listen.iter().map(|address| format!("\"{address}\"")).collect();
-    let taste = floe::NameOptions::default();
+    let options = floe::NameOptions::default();
     let format = match log.format {
         LogFormat::Text => "text",
         LogFormat::Json => "json",
@@ -269,9 +269,9 @@ drain_timeout = "{drain_timeout}"
         stall_timeout = show_duration(limits.stall_timeout),
         drain_delay = show_duration(limits.drain_delay),
         drain_timeout = show_duration(limits.drain_timeout),
-        min_step = taste.min_step,
-        max_step = taste.max_step,
-        refill = show_duration(taste.refill),
+        min_step = options.min_step,
+        max_step = options.max_step,
+        refill = show_duration(options.refill),
     )
 }
 

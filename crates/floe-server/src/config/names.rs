@@ -23,7 +23,7 @@ pub struct NameSettings {
     /// What they are: cluster settings, fixed for ever once the ledger has them.
     pub definition: Definition,
     /// How this process serves them.
-    pub taste: NameOptions,
+    pub options: NameOptions,
     /// The first number of such a segment or counter, if it is new. With `None`, it is 1, or a segment's offset.
     pub first: Option<u64>,
 }
@@ -93,7 +93,7 @@ pub(super) fn read(
     if !section.has("kind") {
         section.complain("kind", format_args!("it is missing: write {}", Kind::words("or")));
     }
-    let taste = taste(section);
+    let options = options(section);
     for owner in Kind::ALL.iter().chain(&[Kind::REGISTERED]) {
         let settings = owner.settings().iter().map(|setting| setting.key);
         for setting in settings.chain(owner.options().iter().copied()) {
@@ -136,7 +136,7 @@ pub(super) fn read(
         }
     };
     check_first(section, &definition, first);
-    Some((section.at_key("name"), NameSettings { rule: rule?, definition, taste, first }))
+    Some((section.at_key("name"), NameSettings { rule: rule?, definition, options, first }))
 }
 
 /// The definition that the settings of a kind make, without a form. It checks for missing settings only if the name
@@ -342,36 +342,36 @@ pub(super) fn without_doubles(
     once.map(|(_, name)| name).collect()
 }
 
-fn taste(section: &Section<'_, '_>) -> NameOptions {
-    let mut taste = NameOptions::default();
+fn options(section: &Section<'_, '_>) -> NameOptions {
+    let mut options = NameOptions::default();
     let start = |value: &DeValue<'_>| {
         let start = text(value)?;
         start
             .parse::<Start>()
             .map_err(|error| format!("{error}: write \"zero\", \"random:100\" (a bound), or \"rolling\""))
     };
-    section.set("start", &mut taste.start, |value| start(value).map(Some));
+    section.set("start", &mut options.start, |value| start(value).map(Some));
     // In ShardingSphere, a tick begins at 0 up to and including this number. The bits of the sequence bound it.
     if let Some(most) = section.read(VIBRATION, within(0..=u64::from(u16::MAX))) {
         match section.has("start") {
             true => section.complain(VIBRATION, "start says the same: say it once"),
-            false => taste.start = Some(if most == 0 { Start::Zero } else { Start::Random(most + 1) }),
+            false => options.start = Some(if most == 0 { Start::Zero } else { Start::Random(most + 1) }),
         }
     }
     let ahead = duration_within(Duration::ZERO..=Duration::from_secs(86_400));
-    section.set("max_ahead", &mut taste.max_ahead, ahead);
-    section.set("min_step", &mut taste.min_step, within(1..=1 << 40));
-    section.set("max_step", &mut taste.max_step, within(1..=1 << 40));
-    if taste.min_step > taste.max_step {
-        let (min, max) = (taste.min_step, taste.max_step);
+    section.set("max_ahead", &mut options.max_ahead, ahead);
+    section.set("min_step", &mut options.min_step, within(1..=1 << 40));
+    section.set("max_step", &mut options.max_step, within(1..=1 << 40));
+    if options.min_step > options.max_step {
+        let (min, max) = (options.min_step, options.max_step);
         section.complain(
             "min_step",
             format_args!("{min} is over max_step, which is {max}: a segment's size lies between the two"),
         );
     }
     let refill = duration_within(Duration::from_secs(1)..=Duration::from_secs(86_400));
-    section.set("refill", &mut taste.refill, refill);
-    taste
+    section.set("refill", &mut options.refill, refill);
+    options
 }
 
 /// An instant, in quotes or as TOML's own date-time with an offset.

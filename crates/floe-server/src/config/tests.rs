@@ -229,7 +229,7 @@ fn what_is_missing_hides_no_other_mistake() {
         &format!("listen = [\"0.0.0.0:7600\"]\n[limits]\nmax_wait = \"30s\"\n{}", name("kind = \"counter\"")),
         &["must name its realm", "0.0.0.0:7600 is reachable", "limits.request_timeout"],
     );
-    // A layout, and the form of the same name, its taste, and other names.
+    // A layout, and the form of the same name, its options, and other names.
     all_told(
         &format!(
             "realm = \"r\"\n{}[[name]]\nname = \"b\"\nkind = \"snowflake\"\nlayout = \"baidu\"\n",

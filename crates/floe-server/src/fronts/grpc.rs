@@ -9,8 +9,13 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, header};
+use axum::routing::{MethodRouter, any};
+use futures_util::Stream;
+use prost::Message;
 use tonic::metadata::MetadataValue;
-use tonic::server::NamedService;
+use tonic::server::{Grpc, NamedService};
+use tonic_prost::ProstCodec;
+use tower::service_fn;
 
 use crate::access::Caller;
 use crate::config::Limits;
@@ -57,15 +62,23 @@ pub(crate) const METHODS: &[&str] = &[
 /// The routes of all gRPC services.
 pub(crate) fn router(service: &Arc<Service>, limits: &Limits, katsubushi: &Arc<Katsubushi>) -> Router {
     let largest = limits.body_bytes;
-    let ids = proto::floe::ids_server::IdsServer::new(ids::Ids::new(service, limits));
-    let calls = katsubushi::Katsubushi::new(service, katsubushi);
-    let generator = proto::katsubushi::generator_server::GeneratorServer::new(calls.clone());
-    let stats = proto::katsubushi::stats_server::StatsServer::new(calls);
+    let ids = &Arc::new(ids::Ids::new(service, limits));
+    let calls = &Arc::new(katsubushi::Katsubushi::new(service, katsubushi));
+    let mut router = Router::new()
+        .route("/floe.v1.Ids/Mint", unary(largest, ids, ids::Ids::mint))
+        .route("/floe.v1.Ids/MintStream", streaming(largest, ids, ids::Ids::mint_stream))
+        .route("/floe.v1.Ids/Inspect", unary(largest, ids, ids::Ids::inspect))
+        .route("/floe.v1.Ids/ListNames", unary(largest, ids, ids::Ids::list_names))
+        .route("/katsubushi.Generator/Fetch", unary(largest, calls, katsubushi::Katsubushi::fetch))
+        .route("/katsubushi.Generator/FetchMulti", unary(largest, calls, katsubushi::Katsubushi::fetch_multi))
+        .route("/katsubushi.Stats/Get", unary(largest, calls, katsubushi::Katsubushi::get));
+    for service in ["floe.v1.Ids", "katsubushi.Generator", "katsubushi.Stats"] {
+        router = router.route(
+            &format!("/{service}/{{method}}"),
+            any(async || tonic::Status::unimplemented("").into_http::<Body>()),
+        );
+    }
     let health = tonic_health::pb::health_server::HealthServer::new(health::Health::new(service));
-    let mut router = Router::new();
-    router = mount(router, ids.max_decoding_message_size(largest));
-    router = mount(router, generator.max_decoding_message_size(largest));
-    router = mount(router, stats.max_decoding_message_size(largest));
     router = mount(router, health.max_decoding_message_size(largest));
     let described = || {
         tonic_reflection::server::Builder::configure()
@@ -94,6 +107,50 @@ where
     S::Future: Send + 'static,
 {
     router.route_service(&format!("/{}/{{method}}", S::NAME), service)
+}
+
+/// The handler of a call that is answered with one message, by a method of `of`. A request has at most `largest` bytes.
+fn unary<S, Q, A, F>(
+    largest: usize,
+    of: &Arc<S>,
+    method: impl Fn(Arc<S>, tonic::Request<Q>) -> F + Copy + Send + Sync + 'static,
+) -> MethodRouter
+where
+    S: Send + Sync + 'static,
+    Q: Message + Default + 'static,
+    A: Message + 'static,
+    F: Future<Output = Result<tonic::Response<A>, tonic::Status>> + Send + 'static,
+{
+    let of = Arc::clone(of);
+    any(async move |request: axum::extract::Request| {
+        let call = service_fn(|request| method(Arc::clone(&of), request));
+        codec(largest).unary(call, request).await
+    })
+}
+
+/// The handler of a call that is answered with a stream of messages, otherwise as [`unary`].
+fn streaming<S, Q, A, M, F>(
+    largest: usize,
+    of: &Arc<S>,
+    method: impl Fn(Arc<S>, tonic::Request<Q>) -> F + Copy + Send + Sync + 'static,
+) -> MethodRouter
+where
+    S: Send + Sync + 'static,
+    Q: Message + Default + 'static,
+    A: Message + 'static,
+    M: Stream<Item = Result<A, tonic::Status>> + Send + 'static,
+    F: Future<Output = Result<tonic::Response<M>, tonic::Status>> + Send + 'static,
+{
+    let of = Arc::clone(of);
+    any(async move |request: axum::extract::Request| {
+        let call = service_fn(|request| method(Arc::clone(&of), request));
+        codec(largest).server_streaming(call, request).await
+    })
+}
+
+/// What reads a request of at most `largest` bytes, and writes the answers.
+fn codec<A: Message + 'static, Q: Message + Default + 'static>(largest: usize) -> Grpc<ProstCodec<A, Q>> {
+    Grpc::new(ProstCodec::default()).max_decoding_message_size(largest)
 }
 
 /// Whether a request is a gRPC call.
@@ -163,21 +220,6 @@ fn refused(refusal: Refusal) -> tonic::Status {
         status.metadata_mut().insert("grpc-retry-pushback-ms", pushback.into());
     }
     status
-}
-
-/// Runs what blocks (the ledger's reads) off the threads that serve.
-async fn blocking<T: Send + 'static>(
-    service: &Arc<Service>,
-    work: impl FnOnce(&Service) -> Result<T, Refusal> + Send + 'static,
-) -> Result<T, tonic::Status> {
-    let service = Arc::clone(service);
-    match tokio::task::spawn_blocking(move || work(&service)).await {
-        Ok(result) => result.map_err(refused),
-        Err(error) => Err(refused(Refusal::new(
-            Status::Stopped,
-            format!("the work for this request failed inside the server: {error}; see its log"),
-        ))),
-    }
 }
 
 /// The column of the table of errors.

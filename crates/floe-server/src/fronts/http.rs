@@ -5,7 +5,7 @@
 //! one list: a route without a description is not served.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -86,6 +86,12 @@ pub(crate) struct Shared {
 )]
 struct Api;
 
+/// The paths of the routes that are described, as labels. They are the same for all servers of a process.
+static ROUTES: OnceLock<Vec<String>> = OnceLock::new();
+
+/// The path of the description.
+const DESCRIPTION: &str = "/openapi.json";
+
 /// The application on a service.
 pub(crate) fn router(service: &Arc<Service>, limits: &Limits, katsubushi: &Arc<Katsubushi>) -> Router {
     let (service, katsubushi) = (Arc::clone(service), Arc::clone(katsubushi));
@@ -121,14 +127,15 @@ pub(crate) fn router(service: &Arc<Service>, limits: &Limits, katsubushi: &Arc<K
         .routes(routes!(operate::problem))
         .split_for_parts();
     document::complete(&mut api, limits);
+    ROUTES.get_or_init(|| api.paths.paths.keys().cloned().collect());
     // Readers of the page would fetch the badge of an outside validator.
-    let pages = utoipa_swagger_ui::Config::new(["/openapi.json"]).validator_url("none");
+    let pages = utoipa_swagger_ui::Config::new([DESCRIPTION]).validator_url("none");
     let docs = utoipa_swagger_ui::SwaggerUi::new("/docs").config(pages);
     // It never changes, and writing it again for each request would cost as much as a thousand IDs. It always has a JSON form.
     let description = Bytes::from(api.to_json().unwrap_or_default());
     let description = axum::routing::get(async || text(StatusCode::OK, "application/json", description));
     router
-        .route("/openapi.json", description)
+        .route(DESCRIPTION, description)
         .with_state(shared.clone())
         .merge(Router::from(docs))
         .merge(grpc::router(&shared.service, limits, &shared.katsubushi))
@@ -270,45 +277,15 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
 
 /// The template of the route, one of a fixed set: it becomes a label.
 fn route_of(request: &Request) -> &'static str {
-    const ROUTES: &[&str] = &[
-        "/",
-        "/v1/mint/{name}",
-        "/v1/inspect/{id}",
-        "/v1/open/{name}/{text}",
-        "/v1/names",
-        "/v1/names/{name}",
-        "/v1/slots",
-        "/v1/ledger/{realm}",
-        "/api/segment/get/{key}",
-        "/api/snowflake/get/{key}",
-        "/decodeSnowflakeId",
-        "/cache",
-        "/db",
-        "/id/nextId",
-        "/id/nextIdSimple",
-        "/id/nextSegmentId",
-        "/id/nextSegmentIdSimple",
-        "/tinyid/id/nextId",
-        "/tinyid/id/nextIdSimple",
-        "/tinyid/id/nextSegmentId",
-        "/tinyid/id/nextSegmentIdSimple",
-        "/id",
-        "/ids",
-        "/stats",
-        "/livez",
-        "/readyz",
-        "/metrics",
-        "/problems/{problem}",
-        "/openapi.json",
-    ];
     let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     match matched {
         Some(path) if path.starts_with("/docs") => "/docs",
-        Some(path) if path.ends_with("/{method}") => {
-            let called = request.uri().path();
-            grpc::METHODS.iter().find(|method| **method == called).copied().unwrap_or("other")
+        Some(path) => {
+            let called = if path.ends_with("/{method}") { request.uri().path() } else { path };
+            let described = ROUTES.get().into_iter().flatten().map(String::as_str);
+            let mut routes = described.chain(grpc::METHODS.iter().copied()).chain([DESCRIPTION]);
+            routes.find(|route| *route == called).unwrap_or("other")
         }
-        Some(path) => ROUTES.iter().find(|route| **route == path).copied().unwrap_or("other"),
         None => "none",
     }
 }
@@ -379,21 +356,6 @@ async fn not_found(uri: Uri) -> HttpProblem {
 
 async fn method_not_allowed(method: Method) -> HttpProblem {
     HttpProblem::Method(method)
-}
-
-/// Runs what blocks (the ledger's reads) off the threads that serve.
-async fn blocking<T: Send + 'static>(
-    shared: &Shared,
-    work: impl FnOnce(&Service) -> Result<T, Refusal> + Send + 'static,
-) -> Result<T, Problem> {
-    let service = Arc::clone(&shared.service);
-    match tokio::task::spawn_blocking(move || work(&service)).await {
-        Ok(result) => result.map_err(Problem::from),
-        Err(error) => Err(Problem::from(Refusal::new(
-            crate::status::Status::Stopped,
-            format!("the work for this request failed inside the server: {error}; see its log"),
-        ))),
-    }
 }
 
 /// A wait in the whole seconds of `Retry-After`, at least 1.

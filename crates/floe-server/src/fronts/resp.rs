@@ -520,13 +520,11 @@ impl State {
             }
             (word, _) => (word, None),
         };
-        let service = Arc::clone(&self.service);
         let caller = self.caller.clone();
-        let look = move || service.inspect(&caller, &id, name.as_deref(), None, after.as_deref());
-        let found = tokio::task::spawn_blocking(look).await.map_err(|error| {
-            Refusal::new(Status::Stopped, format!("looking at the ID failed: {error}; see the server's log"))
-        })??;
-        let json = serde_json::to_value(&found).unwrap_or_default();
+        let found = self
+            .service
+            .blocking(move |service| service.inspect(&caller, &id, name.as_deref(), None, after.as_deref()));
+        let json = serde_json::to_value(found.await?).unwrap_or_default();
         about::write_json(&mut Encoder::new(output, self.version), &json);
         Ok(())
     }

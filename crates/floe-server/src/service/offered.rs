@@ -18,7 +18,7 @@ pub(crate) const AT_ONCE: usize = 6;
 
 /// See the module.
 pub(super) struct Offered {
-    offer: Arc<Offer>,
+    offer: Offer,
     turns: Arc<Semaphore>,
 }
 
@@ -26,7 +26,7 @@ impl Offered {
     pub(super) fn new(config: &Config) -> Self {
         let config = config.clone();
         Self {
-            offer: Arc::new(Offer::new(move |opening| config.open_store(opening))),
+            offer: Offer::new(move |opening| config.open_store(opening)),
             turns: Arc::new(Semaphore::new(AT_ONCE)),
         }
     }
@@ -39,24 +39,21 @@ impl Service {
     /// # Errors
     /// A [`Refusal`] if the caller may not ask, or it is no question.
     pub(crate) async fn ledger_call(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         realm: String,
         question: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<Vec<u8>, Refusal> {
         caller.check_ledger(Some(&realm))?;
-        let stopped = |cause: String| Refusal::new(Status::Stopped, cause);
         let turn = Arc::clone(&self.offered.turns).acquire_owned().await;
-        let turn = turn.map_err(|error| stopped(error.to_string()))?;
-        let (offer, caller) = (Arc::clone(&self.offered.offer), caller.clone());
-        let work = move || {
+        let turn = turn.map_err(|error| Refusal::new(Status::Stopped, error.to_string()))?;
+        let caller = caller.clone();
+        let answered = self.blocking(move |service| {
             let _turn = turn;
-            offer.answer(&realm, &|other| caller.check_ledger(Some(other)).is_ok(), question.as_ref())
-        };
-        let answered = tokio::task::spawn_blocking(work).await;
-        let answered =
-            answered.map_err(|error| stopped(format!("the call failed inside the server: {error}")))?;
-        let answered = answered.map_err(Refusal::bad)?;
+            let may = |other: &str| caller.check_ledger(Some(other)).is_ok();
+            service.offered.offer.answer(&realm, &may, question.as_ref()).map_err(Refusal::bad)
+        });
+        let answered = answered.await?;
         self.metrics.ledger_call(answered.call, answered.outcome);
         Ok(answered.body)
     }

@@ -103,16 +103,14 @@ impl Service {
             if let Some(known) = self.find(name.as_str()) {
                 return Ok((known.open()?, None));
             }
-            let (service, caller, name) = (Arc::clone(self), caller.clone(), name.clone());
+            let (caller, name) = (caller.clone(), name.clone());
             // The lock moves into the task: if the call stops waiting, the opening still finishes.
             let mut births = births;
-            let task = tokio::task::spawn_blocking(move || {
+            self.blocking(move |service| {
                 let asked = Asked { caller: &caller, call, name: &name, first };
                 service.open_blocking(&asked, &mut births)
-            });
-            task.await.unwrap_or_else(|error| {
-                Err(Refusal::new(Status::Stopped, format!("opening the name failed: {error}")))
             })
+            .await
         };
         let late = || {
             let detail = format!(
@@ -143,10 +141,10 @@ impl Service {
             })?,
         };
         let (new, first_use) = (stored.is_none(), matches!(rule, names::Rule::FirstUse(_)));
-        let (definition, taste, first) = match rule {
+        let (definition, options, first) = match rule {
             // The configuration's definition is used, even if the ledger has another. The difference is then reported, not hidden.
             names::Rule::Listed(settings) | names::Rule::FirstUse(Some(settings)) => {
-                (settings.definition.clone(), settings.taste.clone(), settings.first)
+                (settings.definition.clone(), settings.options.clone(), settings.first)
             }
             names::Rule::FirstUse(None) => {
                 let stored = stored.map(|text| text.parse::<Definition>()).transpose();
@@ -183,10 +181,10 @@ impl Service {
         let asked_first = asked.first.filter(|asked| is_counted && first.is_none_or(|first| first <= *asked));
         let first = if asked_first.is_some() { asked_first.filter(|_| new) } else { first };
         let defined = match first {
-            None => self.floe.define(name, &definition, &taste).map(|handle| (handle, None)),
+            None => self.floe.define(name, &definition, &options).map(|handle| (handle, None)),
             Some(first) => self
                 .floe
-                .define_from(name, &definition, &taste, first)
+                .define_from(name, &definition, &options, first)
                 .map(|(handle, begun)| (handle, Some(begun))),
         };
         let (handle, begun) = match defined {
@@ -215,7 +213,7 @@ impl Service {
             seen: AtomicU64::new(u64::MAX),
             last_day,
             last: AtomicU64::new(0),
-            min_step: taste.min_step,
+            min_step: options.min_step,
             text_bytes: AtomicUsize::new(super::TEXT_BYTES),
             metrics: self.metrics.name(name.as_str()),
             stop_logged: AtomicBool::new(false),

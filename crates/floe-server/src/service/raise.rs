@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use floe::ledger::{Beginning, Key, MAX_MARK, Reply, Reserve, Token};
 use floe::{Definition, Kind, Name, NoPosition};
-use tokio::time::timeout;
 
+use super::Service;
 use super::call::Call;
 use super::names::Rule;
-use super::{RETRY, Service};
 use crate::access::Caller;
 use crate::config::NameSettings;
 use crate::status::{Refusal, Status};
@@ -33,10 +32,9 @@ impl Service {
             // The name was born with this call, at `next`.
             return Ok(());
         }
-        let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
-        let caller = caller.clone();
-        let name = open.handle.name().clone();
-        self.within_wait(move || service.raise_blocking(&caller, &name, &definition, next)).await
+        let (caller, name, definition) =
+            (caller.clone(), open.handle.name().clone(), open.handle.definition().clone());
+        self.within_wait(move |service| service.raise_blocking(&caller, &name, &definition, next)).await
     }
 
     /// Sets the number after which a counted name begins: its next ID is above `number`. Returns whether it did; a
@@ -56,15 +54,17 @@ impl Service {
         // If the caller may raise the name, the number is also the first one of a new name.
         let first = caller.check_raise(name).is_ok().then(|| number.saturating_add(1));
         let (open, begun) = self.opened_from(caller, call, name, first).await?;
-        let (service, definition) = (Arc::clone(self), open.handle.definition().clone());
+        let definition = open.handle.definition().clone();
         call.admits(name, &definition)?;
         let (caller, name) = (caller.clone(), open.handle.name().clone());
         // If this call made the name, it begins after `number`.
         let set = match begun.filter(|_| number > 0) {
             Some(begun) => begun == Beginning::Here,
             None => {
-                let work = move || service.begin_behind_blocking(&caller, &name, &definition, number);
-                self.within_wait(work).await?
+                self.within_wait(move |service| {
+                    service.begin_behind_blocking(&caller, &name, &definition, number)
+                })
+                .await?
             }
         };
         if set && number > 0 {
@@ -101,8 +101,7 @@ impl Service {
     pub(crate) async fn exists(self: &Arc<Self>, caller: &Caller, name: &str) -> Result<bool, Refusal> {
         caller.check_name(name)?;
         let name = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
-        let service = Arc::clone(self);
-        self.within_wait(move || {
+        self.within_wait(move |service| {
             let stored = service.floe.stored(&name).map_err(|error| service.refuse_to_open(&name, error))?;
             match stored.map(|definition| definition.kind()) {
                 None => Ok(false),
@@ -113,25 +112,7 @@ impl Service {
         .await
     }
 
-    /// Work with the ledger, within the time that a call may wait.
-    async fn within_wait<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<T, Refusal> {
-        let late = |_| {
-            Refusal::for_now(
-                Status::Busy,
-                "the ledger is slow to answer, so the outcome is not known yet: ask again",
-                RETRY,
-            )
-        };
-        let task = tokio::task::spawn_blocking(work);
-        timeout(self.max_wait, task).await.map_err(late)?.unwrap_or_else(|error| {
-            Err(Refusal::new(Status::Stopped, format!("the work on the name failed: {error}")))
-        })
-    }
-
-    fn mark(&self, key: &Key) -> Result<u64, Refusal> {
+    pub(super) fn mark(&self, key: &Key) -> Result<u64, Refusal> {
         let records = self.records(key.as_str(), 1)?;
         Ok(records.iter().find(|record| record.key == key.as_str()).map_or(0, |record| record.mark))
     }

@@ -15,7 +15,8 @@ const FILES: &[&str] = &["descriptors.bin", "floe.v1.rs", "katsubushi.rs"];
 fn generate(out: &Path) {
     let files = protox::compile(["floe/v1/ids.proto", "katsubushi/generator.proto"], [PROTOS]).unwrap();
     std::fs::write(out.join("descriptors.bin"), files.encode_to_vec()).unwrap();
-    let rust = tonic_prost_build::configure().build_client(false).build_transport(false).out_dir(out);
+    // The messages alone: `unary` and `streaming` in src/fronts/grpc.rs serve them.
+    let rust = tonic_prost_build::configure().build_client(false).build_server(false).out_dir(out);
     rust.compile_fds(files).unwrap();
 }
 

@@ -118,14 +118,14 @@ pub(super) fn define(
     odd: bool,
     minter: bool,
 ) -> Result<Served, DefineError> {
-    let taste = NameOptions {
+    let options = NameOptions {
         min_step: 8,
         max_step: 512,
         refill: std::time::Duration::from_secs(4),
         ..NameOptions::default()
     };
     let label = Name::new(NAMES[name].label)?;
-    let handle = floe.define(&label, &definition(name, fleet, odd)?, &taste)?;
+    let handle = floe.define(&label, &definition(name, fleet, odd)?, &options)?;
     let generator = |generator: &Generator| match name {
         1 => Served::Minter(generator.clone(), generator.minter()),
         2 => Served::Bulk(generator.clone()),

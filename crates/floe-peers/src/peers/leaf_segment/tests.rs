@@ -1,5 +1,5 @@
 use super::LeafSegment;
-use crate::peers::by_hand::ByHand;
+use crate::peers::tests::by_hand::ByHand;
 use floe_sim::model::Verdict;
 
 fn ids(hand: &mut ByHand<LeafSegment>, node: usize, count: usize) -> Vec<u128> {

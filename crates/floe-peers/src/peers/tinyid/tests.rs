@@ -1,5 +1,5 @@
 use super::{Answer, TinyId};
-use crate::peers::by_hand::{ByHand, Done};
+use crate::peers::tests::by_hand::{ByHand, Done};
 use floe_sim::model::Verdict;
 
 #[test]

@@ -55,8 +55,8 @@ fn the_contracts_own_example_is_read() {
             ("invoice".to_owned(), Kind::DATED)
         ]
     );
-    assert_eq!(config.names[0].taste.start, Some(Start::Rolling));
-    assert_eq!(config.names[0].taste.max_ahead, Duration::from_millis(10));
+    assert_eq!(config.names[0].options.start, Some(Start::Rolling));
+    assert_eq!(config.names[0].options.max_ahead, Duration::from_millis(10));
     // A preset and its fields spelled out are one layout; `own` is not part of it.
     let layout = |at: usize| match &config.names[at].definition {
         Definition::Snowflake { layout, own } => (layout.clone(), *own),
@@ -100,7 +100,7 @@ fn every_default_and_every_example_in_the_defaults_is_valid() {
     [embedded, shared].iter().for_each(|config| config.check().unwrap());
     assert_eq!(config.names.len(), 7);
     assert_eq!(config.window, Some(config.window_on(false)));
-    assert_eq!(config.names[2].taste, floe::NameOptions::default());
+    assert_eq!(config.names[2].options, floe::NameOptions::default());
 }
 
 #[test]

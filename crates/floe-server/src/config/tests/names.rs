@@ -161,9 +161,9 @@ fn sharding_spheres_properties_are_understood() {
     config.check().unwrap();
     assert_eq!(config.worker, WorkerChoice::Fixed(3));
     assert_eq!(config.clock.wait, Duration::from_millis(10));
-    assert_eq!(config.names[0].taste.start, Some(Start::Random(16)), "0 to 15, both included");
+    assert_eq!(config.names[0].options.start, Some(Start::Random(16)), "0 to 15, both included");
     let zero = parse(&format!("realm = \"shop\"\n{}", name("a", "max-vibration-offset = 0"))).unwrap();
-    assert_eq!(zero.names[0].taste.start, Some(Start::Zero));
+    assert_eq!(zero.names[0].options.start, Some(Start::Zero));
 
     // At every name the same, or nowhere.
     let twice = format!("{}{}", name("a", "worker-id = 3\n"), name("b", "worker-id = 3\n"));

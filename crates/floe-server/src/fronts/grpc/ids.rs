@@ -10,9 +10,9 @@ use tonic::{Request, Response, Status};
 
 use super::proto::floe::{
     Field, InspectRequest, InspectResponse, ListNamesRequest, ListNamesResponse, MintRequest, MintResponse,
-    MintStreamRequest, MintStreamResponse, NameDefinition, NameReport, Reading, ids_server,
+    MintStreamRequest, MintStreamResponse, NameDefinition, NameReport, Reading,
 };
-use super::{blocking, caller, refused};
+use super::{caller, refused};
 use crate::access::Caller;
 use crate::clients::{Client, Full, Held, HeldMessage};
 use crate::config::Limits;
@@ -169,9 +169,14 @@ impl Rest {
     }
 }
 
-#[tonic::async_trait]
-impl ids_server::Ids for Ids {
-    async fn mint(&self, request: Request<MintRequest>) -> Result<Response<MintResponse>, Status> {
+/// The messages of a stream.
+type Messages = Pin<Box<dyn Stream<Item = Result<MintStreamResponse, Status>> + Send>>;
+
+impl Ids {
+    pub(super) async fn mint(
+        self: Arc<Self>,
+        request: Request<MintRequest>,
+    ) -> Result<Response<MintResponse>, Status> {
         let (caller, client) = (caller(&request), client(&request));
         let MintRequest { name, count } = request.into_inner();
         let definition = self.service.definition(&caller, &NATIVE, &name).await.map_err(refused)?;
@@ -190,12 +195,10 @@ impl ids_server::Ids for Ids {
         Ok(holding(MintResponse { ids, texts }, held))
     }
 
-    type MintStreamStream = Pin<Box<dyn Stream<Item = Result<MintStreamResponse, Status>> + Send>>;
-
-    async fn mint_stream(
-        &self,
+    pub(super) async fn mint_stream(
+        self: Arc<Self>,
         request: Request<MintStreamRequest>,
-    ) -> Result<Response<Self::MintStreamStream>, Status> {
+    ) -> Result<Response<Messages>, Status> {
         let (caller, client) = (caller(&request), client(&request));
         let MintStreamRequest { name, count } = request.into_inner();
         if !(1..=MAX_STREAM).contains(&count) {
@@ -226,23 +229,26 @@ impl ids_server::Ids for Ids {
         });
         // In addition to its messages, what HTTP/2 buffers of them.
         let held = hold_bytes(ahead.as_ref(), AHEAD).await?;
-        let messages: Self::MintStreamStream = Box::pin(messages);
+        let messages: Messages = Box::pin(messages);
         Ok(holding(messages, held))
     }
 
-    async fn inspect(&self, request: Request<InspectRequest>) -> Result<Response<InspectResponse>, Status> {
+    pub(super) async fn inspect(
+        self: Arc<Self>,
+        request: Request<InspectRequest>,
+    ) -> Result<Response<InspectResponse>, Status> {
         let (caller, client) = (caller(&request), client(&request));
         let InspectRequest { id, name, layout, after } = request.into_inner();
-        let work = move |service: &Service| {
+        let found = self.service.blocking(move |service| {
             service.inspect(&caller, &id, name.as_deref(), layout.as_deref(), after.as_deref())
-        };
-        let found = blocking(&self.service, work).await?;
+        });
+        let found = found.await.map_err(refused)?;
         let readings = found.readings.into_iter().map(reading).collect();
         holding_all(client.as_ref(), InspectResponse { id: found.id, readings, next: found.next }).await
     }
 
-    async fn list_names(
-        &self,
+    pub(super) async fn list_names(
+        self: Arc<Self>,
         request: Request<ListNamesRequest>,
     ) -> Result<Response<ListNamesResponse>, Status> {
         let (caller, client) = (caller(&request), client(&request));
@@ -254,7 +260,8 @@ impl ids_server::Ids for Ids {
                     "limit = {limit} is outside 1 to {MAX_PAGE}: ask for that many, and page on with `after`"
                 )))
             })?;
-        let found = blocking(&self.service, move |service| service.names(&caller, &after, page)).await?;
+        let found = self.service.blocking(move |service| service.names(&caller, &after, page));
+        let found = found.await.map_err(refused)?;
         let names = found.names.into_iter().map(report).collect();
         let (patterns, next, ledger_trouble) = (found.patterns, found.next, found.ledger_trouble);
         holding_all(client.as_ref(), ListNamesResponse { names, patterns, next, ledger_trouble }).await

@@ -7,7 +7,6 @@ use tonic::{Request, Response, Status};
 use super::ids::{as_text, client, hold, holding, written};
 use super::proto::katsubushi::{
     FetchMultiRequest, FetchMultiResponse, FetchRequest, FetchResponse, StatsRequest, StatsResponse,
-    generator_server, stats_server,
 };
 use super::{caller, refused};
 use crate::access::Caller;
@@ -16,7 +15,6 @@ use crate::service::Service;
 use crate::status::Refusal;
 
 /// See the module.
-#[derive(Clone)]
 pub(super) struct Katsubushi {
     service: Arc<Service>,
     calls: Arc<Calls>,
@@ -27,7 +25,7 @@ impl Katsubushi {
         Self { service: Arc::clone(service), calls: Arc::clone(calls) }
     }
 
-    async fn mint(&self, caller: &Caller, n: u64) -> Result<Vec<u64>, Status> {
+    async fn ids(&self, caller: &Caller, n: u64) -> Result<Vec<u64>, Status> {
         // Nothing is minted that the answer cannot hold.
         let definition = self.calls.definition(caller).await.map_err(refused)?;
         if as_text(&definition) {
@@ -39,31 +37,31 @@ impl Katsubushi {
         let minted = self.calls.mint(caller, n).await.map_err(refused)?;
         Ok(written(minted, false).0)
     }
-}
 
-#[tonic::async_trait]
-impl generator_server::Generator for Katsubushi {
-    async fn fetch(&self, request: Request<FetchRequest>) -> Result<Response<FetchResponse>, Status> {
-        let ids = self.mint(&caller(&request), 1).await?;
+    pub(super) async fn fetch(
+        self: Arc<Self>,
+        request: Request<FetchRequest>,
+    ) -> Result<Response<FetchResponse>, Status> {
+        let ids = self.ids(&caller(&request), 1).await?;
         let id = ids.first().copied().ok_or_else(|| Status::internal("no ID came of a mint of one"))?;
         Ok(Response::new(FetchResponse { id }))
     }
 
-    async fn fetch_multi(
-        &self,
+    pub(super) async fn fetch_multi(
+        self: Arc<Self>,
         request: Request<FetchMultiRequest>,
     ) -> Result<Response<FetchMultiResponse>, Status> {
         // In the original, a missing count is one.
         let n = u64::from(request.get_ref().n.max(1));
         let held = hold(client(&request).as_ref(), n.min(self.service.max_batch()), false).await?;
-        let ids = self.mint(&caller(&request), n).await?;
+        let ids = self.ids(&caller(&request), n).await?;
         Ok(holding(FetchMultiResponse { ids }, held))
     }
-}
 
-#[tonic::async_trait]
-impl stats_server::Stats for Katsubushi {
-    async fn get(&self, request: Request<StatsRequest>) -> Result<Response<StatsResponse>, Status> {
+    pub(super) async fn get(
+        self: Arc<Self>,
+        request: Request<StatsRequest>,
+    ) -> Result<Response<StatsResponse>, Status> {
         let stats = self.calls.stats(&caller(&request)).map_err(refused)?;
         let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         Ok(Response::new(StatsResponse {

@@ -34,8 +34,7 @@ pub(super) struct Many {
     path = "/id",
     tag = "katsubushi",
     responses(
-        (status = 200, description = "The ID as text, or as JSON where Accept asks for it", content((String = "text/plain"), (One = "application/json"))),
-        (status = 503, description = "Busy, or the ledger is unavailable: see Retry-After", body = ProblemBody, content_type = "application/problem+json")
+        (status = 200, description = "The ID as text, or as JSON where Accept asks for it", content((String = "text/plain"), (One = "application/json")))
     )
 )]
 pub(super) async fn id(
@@ -58,8 +57,7 @@ pub(super) async fn id(
     params(("n" = Option<u64>, Query, description = "The number of IDs, from 1 to limits.max_batch; 1 if it is left out", minimum = 1)),
     responses(
         (status = 200, description = "The IDs, one a line, or as JSON where Accept asks for it", content((String = "text/plain"), (Many = "application/json"))),
-        (status = 400, description = "A count out of its range", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Busy, or the ledger is unavailable: see Retry-After", body = ProblemBody, content_type = "application/problem+json")
+        (status = 400, description = "A count out of its range", body = ProblemBody, content_type = "application/problem+json")
     )
 )]
 pub(super) async fn many(

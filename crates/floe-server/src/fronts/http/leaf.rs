@@ -15,9 +15,9 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::Shared;
 use super::problem::Problem;
 use super::spring::{Asked, HTML, Parameters, Produces, SpringError, escaped, long};
-use super::{Shared, blocking};
 use crate::access::Caller;
 use crate::service::call::{self, Call};
 use crate::status::{Refusal, Status};
@@ -304,7 +304,7 @@ fn decoded(number: i64) -> Result<Decoded, Refusal> {
     responses((status = 200, description = "A page", body = String, content_type = "text/html"))
 )]
 pub(super) async fn cache(State(shared): State<Shared>, caller: Caller) -> Result<Response<Body>, Problem> {
-    blocking(&shared, move |service| {
+    let page = shared.service.blocking(move |service| {
         let mut rows = String::new();
         let names = service.open_names(&caller)?;
         let counts = |name: &&floe::NameStatus| name.definition.kind() != Kind::SNOWFLAKE;
@@ -316,8 +316,8 @@ pub(super) async fn cache(State(shared): State<Shared>, caller: Caller) -> Resul
             row(&mut rows, &[name.name.as_str(), &init.to_string(), &step, &left, &definition]);
         }
         Ok(page("Segments in hand", &["name", "init", "step", "left", "definition"], &rows))
-    })
-    .await
+    });
+    Ok(page.await?)
 }
 
 /// The marks in the ledger, for people
@@ -334,7 +334,7 @@ pub(super) async fn database(
     State(shared): State<Shared>,
     caller: Caller,
 ) -> Result<Response<Body>, Problem> {
-    blocking(&shared, move |service| {
+    let page = shared.service.blocking(move |service| {
         let mut rows = String::new();
         for counted in service.counted(&caller, MAX_ROWS)? {
             let step = counted.step.map(|step| step.to_string()).unwrap_or_default();
@@ -342,8 +342,8 @@ pub(super) async fn database(
             row(&mut rows, &[&counted.name, &next, &step, &counted.mark.to_string(), &counted.definition]);
         }
         Ok(page("Marks in the ledger", &["tag", "max", "step", "mark", "definition"], &rows))
-    })
-    .await
+    });
+    Ok(page.await?)
 }
 
 fn row(rows: &mut String, cells: &[&str]) {

@@ -76,8 +76,7 @@ pub(super) async fn ready(State(shared): State<Shared>, caller: Caller) -> Respo
     path = "/metrics",
     tag = "operate",
     responses(
-        (status = 200, description = "All metrics", content((String = "text/plain"), (String = "application/openmetrics-text"))),
-        (status = 401, description = "No token or a wrong one, if the server asks for one", body = problem::ProblemBody, content_type = "application/problem+json")
+        (status = 200, description = "All metrics", content((String = "text/plain"), (String = "application/openmetrics-text")))
     )
 )]
 pub(super) async fn metrics(

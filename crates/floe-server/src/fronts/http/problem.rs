@@ -78,6 +78,7 @@ pub(super) enum HttpProblem {
 }
 
 /// One sort of problem, for its page.
+#[derive(Clone, Copy)]
 pub(in crate::fronts) struct Explanation {
     pub(in crate::fronts) slug: &'static str,
     pub(in crate::fronts) status: u16,
@@ -163,13 +164,7 @@ pub(in crate::fronts) fn explanations() -> impl Iterator<Item = Explanation> {
         title: status.title(),
         meaning: status.meaning(),
     };
-    let http = HTTP.iter().map(|of| Explanation {
-        slug: of.slug,
-        status: of.status,
-        title: of.title,
-        meaning: of.meaning,
-    });
-    Status::ALL.into_iter().map(of).chain(http)
+    Status::ALL.into_iter().map(of).chain(HTTP.iter().copied())
 }
 
 impl Problem {

@@ -9,7 +9,7 @@ use floe::Definition;
 
 use super::accept::{Media, negotiate};
 use super::problem::{HttpProblem, Problem, ProblemBody};
-use super::{Shared, blocking, ids, query};
+use super::{Shared, ids, query};
 use crate::access::Caller;
 use crate::service::{Inspection, NameReport, NamesPage, Opened, SlotsPage, call::NATIVE};
 use crate::status::Refusal;
@@ -39,71 +39,49 @@ pub(super) enum OneId {
     Number(u64),
 }
 
-/// Mint IDs
-///
-/// Answers with new IDs that nobody else gets. If the answer is lost, its IDs are never used.
-#[utoipa::path(
-    get,
-    path = "/v1/mint/{name}",
-    tag = "ids",
-    params(
-        ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded", min_length = 1, max_length = 128),
-        ("n" = Option<u64>, Query, description = "The number of IDs, from 1 to limits.max_batch; 1 if it is left out", minimum = 1),
-        ("numbers" = Option<bool>, Query, description = "IDs as JSON numbers instead of strings")
-    ),
-    responses(
-        (status = 200, description = "The IDs: as JSON, one a line, or as 64-bit little-endian integers", content(
-            (Ids = "application/json"),
-            (String = "text/plain"),
-            (Vec<u8> = "application/octet-stream")
-        )),
-        (status = 400, description = "A count out of its range, an impossible name, a wrong kind", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 401, description = "No token or a wrong one, if the server asks for one", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 403, description = "The token is not for this name", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 406, description = "No media type that these IDs can be written in", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 500, description = "The name or the ledger is stopped", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 503, description = "Busy, or the ledger is unavailable: see Retry-After", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 507, description = "Used up", body = ProblemBody, content_type = "application/problem+json")
-    )
-)]
-pub(super) async fn mint_get(
-    State(shared): State<Shared>,
-    caller: Caller,
-    Segment(segment): Segment,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response<Body>, Problem> {
-    mint(&shared, &caller, &segment, query.as_deref(), &headers).await
+/// Declares the handler of a method that mints. `document::complete` adds the errors that other calls have too.
+macro_rules! mint {
+    ($method:ident, $handler:ident, $more:literal) => {
+        #[doc = "Mint IDs"]
+        #[doc = ""]
+        #[doc = $more]
+        #[utoipa::path(
+            $method,
+            path = "/v1/mint/{name}",
+            tag = "ids",
+            params(
+                ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded", min_length = 1, max_length = 128),
+                ("n" = Option<u64>, Query, description = "The number of IDs, from 1 to limits.max_batch; 1 if it is left out", minimum = 1),
+                ("numbers" = Option<bool>, Query, description = "IDs as JSON numbers instead of strings")
+            ),
+            responses(
+                (status = 200, description = "The IDs: as JSON, one a line, or as 64-bit little-endian integers", content(
+                    (Ids = "application/json"),
+                    (String = "text/plain"),
+                    (Vec<u8> = "application/octet-stream")
+                )),
+                (status = 400, description = "A count out of its range, an impossible name, a wrong kind", body = ProblemBody, content_type = "application/problem+json"),
+                (status = 406, description = "No media type that these IDs can be written in", body = ProblemBody, content_type = "application/problem+json")
+            )
+        )]
+        pub(super) async fn $handler(
+            State(shared): State<Shared>,
+            caller: Caller,
+            Segment(segment): Segment,
+            RawQuery(query): RawQuery,
+            headers: HeaderMap,
+        ) -> Result<Response<Body>, Problem> {
+            mint(&shared, &caller, &segment, query.as_deref(), &headers).await
+        }
+    };
 }
 
-/// Mint IDs
-///
-/// The same as GET. Clients and proxies never repeat a POST by themselves.
-#[utoipa::path(
-    post,
-    path = "/v1/mint/{name}",
-    tag = "ids",
-    params(
-        ("name" = String, Path, description = "The name to mint under: 1 to 128 bytes, percent-encoded", min_length = 1, max_length = 128),
-        ("n" = Option<u64>, Query, description = "The number of IDs, from 1 to limits.max_batch; 1 if it is left out", minimum = 1),
-        ("numbers" = Option<bool>, Query, description = "IDs as JSON numbers instead of strings")
-    ),
-    responses((status = 200, description = "The IDs: as JSON, one a line, or as 64-bit little-endian integers", content(
-        (Ids = "application/json"),
-        (String = "text/plain"),
-        (Vec<u8> = "application/octet-stream")
-    )), (status = 406, description = "No media type that these IDs can be written in", body = ProblemBody, content_type = "application/problem+json"))
-)]
-pub(super) async fn mint_post(
-    State(shared): State<Shared>,
-    caller: Caller,
-    Segment(segment): Segment,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Result<Response<Body>, Problem> {
-    mint(&shared, &caller, &segment, query.as_deref(), &headers).await
-}
+mint!(
+    get,
+    mint_get,
+    "Answers with new IDs that nobody else gets. If the answer is lost, its IDs are never used."
+);
+mint!(post, mint_post, "The same as GET. Clients and proxies never repeat a POST by themselves.");
 
 async fn mint(
     shared: &Shared,
@@ -175,8 +153,7 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
     ),
     responses(
         (status = 200, description = "Fields, times and bit positions", body = Inspection),
-        (status = 400, description = "It is no ID, or not one of that name or layout", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json")
+        (status = 400, description = "It is no ID, or not one of that name or layout", body = ProblemBody, content_type = "application/problem+json")
     )
 )]
 pub(super) async fn inspect(
@@ -186,10 +163,10 @@ pub(super) async fn inspect(
     RawQuery(query): RawQuery,
 ) -> Result<Json<Inspection>, Problem> {
     let [name, layout, after] = query::read(query.as_deref(), ["name", "layout", "after"])?;
-    let work = move |service: &crate::service::Service| {
+    let found = shared.service.blocking(move |service| {
         service.inspect(&caller, &segment, name.as_deref(), layout.as_deref(), after.as_deref())
-    };
-    blocking(&shared, work).await.map(Json)
+    });
+    Ok(Json(found.await?))
 }
 
 /// Open an ID
@@ -205,8 +182,7 @@ pub(super) async fn inspect(
     ),
     responses(
         (status = 200, description = "The number", body = Opened),
-        (status = 400, description = "The name has no form, or its form does not write this text", body = ProblemBody, content_type = "application/problem+json"),
-        (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json")
+        (status = 400, description = "The name has no form, or its form does not write this text", body = ProblemBody, content_type = "application/problem+json")
     )
 )]
 pub(super) async fn open(
@@ -217,7 +193,7 @@ pub(super) async fn open(
 ) -> Result<Json<Opened>, Problem> {
     let [] = query::read(query.as_deref(), [])?;
     let [name, text] = segments;
-    blocking(&shared, move |service| service.open_text(&caller, &name, &text)).await.map(Json)
+    Ok(Json(shared.service.blocking(move |service| service.open_text(&caller, &name, &text)).await?))
 }
 
 /// List names
@@ -238,9 +214,8 @@ pub(super) async fn names(
 ) -> Result<Json<NamesPage>, Problem> {
     let [after, limit] = query::read(query.as_deref(), ["after", "limit"])?;
     let limit = query::limit(limit.as_deref(), DEFAULT_PAGE, MAX_PAGE)?;
-    blocking(&shared, move |service| service.names(&caller, &after.unwrap_or_default(), limit))
-        .await
-        .map(Json)
+    let after = after.unwrap_or_default();
+    Ok(Json(shared.service.blocking(move |service| service.names(&caller, &after, limit)).await?))
 }
 
 /// Show a name
@@ -250,8 +225,7 @@ pub(super) async fn names(
     tag = "operate",
     params(("name" = String, Path, description = "The name", min_length = 1, max_length = 128)),
     responses(
-        (status = 200, description = "Its definition and its state", body = NameReport),
-        (status = 404, description = "No such name", body = ProblemBody, content_type = "application/problem+json")
+        (status = 200, description = "Its definition and its state", body = NameReport)
     )
 )]
 pub(super) async fn name(
@@ -261,7 +235,7 @@ pub(super) async fn name(
     RawQuery(query): RawQuery,
 ) -> Result<Json<NameReport>, Problem> {
     let [] = query::read(query.as_deref(), [])?;
-    blocking(&shared, move |service| service.name(&caller, &segment)).await.map(Json)
+    Ok(Json(shared.service.blocking(move |service| service.name(&caller, &segment)).await?))
 }
 
 /// List worker slots
@@ -285,9 +259,8 @@ pub(super) async fn slots(
 ) -> Result<Json<SlotsPage>, Problem> {
     let [after, limit] = query::read(query.as_deref(), ["after", "limit"])?;
     let limit = query::limit(limit.as_deref(), DEFAULT_PAGE, MAX_PAGE)?;
-    blocking(&shared, move |service| service.slots(&caller, &after.unwrap_or_default(), limit))
-        .await
-        .map(Json)
+    let after = after.unwrap_or_default();
+    Ok(Json(shared.service.blocking(move |service| service.slots(&caller, &after, limit)).await?))
 }
 
 /// The one parameter of a path, decoded.

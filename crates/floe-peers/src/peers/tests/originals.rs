@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::hand::{Hand, NOON};
-use super::{bwmarrin, hutool, mybatis_plus, seata, shardingsphere, sonyflake, tsid, yitter};
+use crate::peers::{bwmarrin, hutool, mybatis_plus, seata, shardingsphere, sonyflake, tsid, yitter};
 use floe_sim::model::{Model, Verdict};
 use floe_sim::random::Random;
 

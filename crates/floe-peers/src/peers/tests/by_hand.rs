@@ -213,8 +213,8 @@ impl<M: Model> ByHand<M> {
     }
 
     /// The store loses a record.
-    pub(crate) fn delete(&mut self) -> Option<String> {
-        self.model.delete(&mut self.store, &mut self.random)
+    pub(crate) fn delete_record(&mut self) -> Option<String> {
+        self.model.delete_record(&mut self.store, &mut self.random)
     }
 
     fn execute(&mut self, sent: &Sent<M>) -> Done<M> {

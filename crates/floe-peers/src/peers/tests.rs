@@ -1,0 +1,6 @@
+//! What the tests of the models share.
+
+pub(super) mod by_hand;
+pub(super) mod hand;
+
+mod originals;
