@@ -20,8 +20,10 @@ use crate::{OpenError, Opening};
 
 // A build with few ledgers has no use for all of it.
 pub(crate) mod driver;
-#[cfg(any(feature = "etcd", feature = "served"))]
+#[cfg(any(feature = "consul", feature = "etcd", feature = "served"))]
 pub(crate) mod endpoint;
+#[cfg(any(feature = "consul", feature = "served"))]
+pub(crate) mod http;
 #[cfg_attr(
     not(all(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),
     allow(dead_code)

@@ -20,7 +20,7 @@
 use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
 use floe::{Name, UnixMillis};
 
-use self::link::Servers;
+use self::link::Floes;
 use self::url::Settings;
 use crate::offer::{Answer, Call, PAGE, Text};
 use crate::remote::Remote;
@@ -34,7 +34,7 @@ const MOST_SERVERS: u8 = 4;
 
 /// A ledger behind a floe server.
 struct Served {
-    remote: Remote<Servers>,
+    remote: Remote<Floes>,
 }
 
 /// Opens what a URL names.
@@ -49,13 +49,13 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Box<dyn Ledger>, 
             settings.shown
         ))));
     }
-    let servers = Servers::new(settings, opening)?;
+    let servers = Floes::new(settings, opening)?;
     Ok(Box::new(Served { remote: Remote::open("floe-served", servers, opening)? }))
 }
 
 /// Whether a URL can be read, including its files. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Servers::new(Settings::parse(url, &|name| std::env::var(name).ok())?, &Opening::of("")).map(drop)
+    Floes::new(Settings::parse(url, &|name| std::env::var(name).ok())?, &Opening::of("")).map(drop)
 }
 
 impl Served {
