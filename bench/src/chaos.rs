@@ -43,13 +43,14 @@ pub(crate) struct Chaos {
 /// A ledger's name, and how to start its server if it has one.
 type Kept = (&'static str, Option<fn() -> Rig>);
 
-const LEDGERS: [Kept; 7] = [
+const LEDGERS: [Kept; 8] = [
     ("sqlite", None),
     ("postgres", Some(Rig::postgres)),
     ("mariadb", Some(Rig::mysql)),
     ("redis", Some(Rig::redis)),
     ("etcd", Some(Rig::etcd)),
     ("zookeeper", Some(Rig::zookeeper)),
+    ("consul", Some(Rig::consul)),
     ("memory", None),
 ];
 

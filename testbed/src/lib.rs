@@ -3,7 +3,7 @@
 //!
 //! A [`Server`] can be killed, frozen, stopped and started again with its files and its port. A [`Proxy`] in front of
 //! it loses replies or cuts the network. The programs come from the system (on Debian: `postgresql`, `mariadb-server`,
-//! `redis-server`, `etcd-server`, `zookeeper` with a Java runtime); `scripts/test` installs them. If a program is
+//! `redis-server`, `etcd-server`, `zookeeper` with a Java runtime), or from `scripts/stores`; `scripts/test` installs them. If a program is
 //! missing, its tests fail with the package's name. Nothing here is part of floe.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 mod azurite;
 pub mod certificates;
 pub mod clients;
+mod consul;
 mod dynamodb;
 mod etcd;
 mod faketime;
@@ -31,6 +32,7 @@ mod zookeeper;
 
 pub use azurite::Azurite;
 pub use certificates::Certificates;
+pub use consul::Consul;
 pub use dynamodb::{Dynalite, Moto};
 pub use etcd::Etcd;
 pub use faketime::faketime;

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use crate::{Etcd, Mariadb, Postgres, Redis, Server, Zookeeper};
+use crate::{Consul, Etcd, Mariadb, Postgres, Redis, Server, Zookeeper};
 
 /// A ledger's server, and its URL at a port: its own, or that of a proxy in front of it.
 pub struct Rig {
@@ -37,6 +37,12 @@ impl Rig {
     pub fn etcd() -> Self {
         let url = |port| format!("etcd://127.0.0.1:{port}/floe?max_wait=2s");
         Self { server: Box::new(Etcd::start(&[])), url, has_clock: false }
+    }
+
+    /// A fresh Consul.
+    pub fn consul() -> Self {
+        let url = |port| format!("consul://127.0.0.1:{port}/floe?max_wait=2s");
+        Self { server: Box::new(Consul::start(&[])), url, has_clock: false }
     }
 
     /// A fresh ZooKeeper.

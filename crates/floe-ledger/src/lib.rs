@@ -14,6 +14,7 @@
 //! | `s3://…`, `gs://…`, `az://…` | `object-store` | all that reach the bucket |
 //! | `floe://…` | `served` | all that reach a floe server that [offers](offer) its own ledger |
 //! | `dynamodb://…` | `dynamodb` | all that reach the table |
+//! | `consul://…` | `consul` | all that reach the cluster |
 //!
 //! A `Cache` (feature `cache`) may stand in front of a shared one. A node can restart with it while the shared one is down.
 //!
@@ -36,6 +37,8 @@ use floe::ledger::{Ledger, LedgerError};
 
 #[cfg(feature = "cache")]
 pub mod cache;
+#[cfg(feature = "consul")]
+pub mod consul;
 #[cfg(feature = "dynamodb")]
 pub mod dynamodb;
 #[cfg(feature = "etcd")]
@@ -137,6 +140,7 @@ floe::__error!(OpenError);
 /// - `s3://bucket/prefix`, `gs://bucket/prefix` and `az://container/prefix` are buckets; see [`object`].
 /// - `floe://:token@host:port,host:port` is the ledger of a floe server; see [`served`].
 /// - `dynamodb://table` is a table of Amazon DynamoDB; see [`dynamodb`].
+/// - `consul://:token@host:port,host:port/prefix` is the KV store of a Consul cluster; see [`consul`].
 ///
 /// # Errors
 /// [`OpenError`] says what is wrong and what to do. For an unknown scheme it lists those of this build.

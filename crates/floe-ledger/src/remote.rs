@@ -21,6 +21,8 @@ use crate::{OpenError, Opening, realm_name};
 // A build with few ledgers does not use all of these modules.
 pub(crate) mod driver;
 pub(crate) mod endpoint;
+#[cfg(any(feature = "consul", feature = "served"))]
+pub(crate) mod http;
 pub(crate) mod pool;
 #[cfg_attr(
     not(all(feature = "etcd", feature = "mysql", feature = "redis", feature = "zookeeper")),

@@ -49,6 +49,7 @@ const STORES: &[Store] = &[
     store!("object-store", object, ["s3", "gs", "az"], "//…"),
     store!("served", served, ["floe"], "//…"),
     store!("dynamodb", dynamodb, ["dynamodb"], "//…"),
+    store!("consul", consul, ["consul"], "//…"),
 ];
 
 /// The beginnings of the URLs that this build opens.

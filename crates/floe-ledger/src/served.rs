@@ -20,7 +20,7 @@
 use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
 use floe::{Name, UnixMillis};
 
-use self::link::Servers;
+use self::link::Floes;
 use self::url::Settings;
 use crate::offer::{Answer, Call, PAGE, Text};
 use crate::options::environment;
@@ -35,7 +35,7 @@ pub(crate) const MOST_SERVERS: u8 = 4;
 
 /// A ledger behind a floe server.
 pub(crate) struct Served {
-    remote: Remote<Servers>,
+    remote: Remote<Floes>,
 }
 
 /// Opens what a URL names.
@@ -49,13 +49,13 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Served, OpenError
             settings.reach.shown
         ))));
     }
-    let servers = Servers::new(settings, opening)?;
+    let servers = Floes::new(settings, opening)?;
     Ok(Served { remote: Remote::open("floe-served", servers, opening)? })
 }
 
 /// Whether a URL can be read, including its files. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Servers::new(Settings::parse(url, &environment)?, &Opening::of("")).map(drop)
+    Floes::new(Settings::parse(url, &environment)?, &Opening::of("")).map(drop)
 }
 
 impl Served {

@@ -25,6 +25,8 @@ const NOT_HERE: &[&str] = &[
     "etcd",
     #[cfg(not(feature = "zookeeper"))]
     "zookeeper",
+    #[cfg(not(feature = "consul"))]
+    "consul",
 ];
 
 #[test]

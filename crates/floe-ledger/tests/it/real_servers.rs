@@ -3,6 +3,8 @@
 //! `scripts/test --skip-servers` leaves out every test in here, by the name of this module.
 
 mod columns;
+#[cfg(feature = "consul")]
+mod consul;
 #[cfg(feature = "etcd")]
 mod etcd;
 pub(crate) mod faults;

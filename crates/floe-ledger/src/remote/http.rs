@@ -1,0 +1,166 @@
+//! HTTP/1.1 on a connection, for the stores that speak it.
+
+use std::fmt::Display;
+
+use floe::ledger::LedgerError;
+use http::header;
+use http::request::Builder;
+use http::response::Parts;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio_rustls::TlsConnector;
+
+use super::endpoint::{Endpoint, Turn, share};
+use super::url::Reach;
+use super::{Connect, Connected, Trouble, Wanted};
+use crate::OpenError;
+
+/// A connection to a server. It carries one request at a time.
+pub(crate) struct Http {
+    requests: SendRequest<Full<Bytes>>,
+    pub(crate) server: Endpoint,
+}
+
+/// Why there is no connection, or no answer.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) server: Endpoint,
+    pub(crate) text: String,
+    /// Whether this process's settings are wrong, as far as the server says.
+    pub(crate) is_asked_for: bool,
+}
+
+impl Fault {
+    pub(crate) fn new(server: &Endpoint, text: impl Display) -> Self {
+        Self { server: server.clone(), text: text.to_string(), is_asked_for: false }
+    }
+
+    /// `what` the server is, where it is, and what happened there.
+    fn sentence(&self, what: &str) -> String {
+        format!("{what} at {}: {}", self.server, self.text)
+    }
+}
+
+impl From<Fault> for Trouble<Fault> {
+    fn from(fault: Fault) -> Self {
+        Self::Store(fault)
+    }
+}
+
+impl Http {
+    /// Connects, with TLS if there is a connector.
+    async fn connect(server: &Endpoint, tls: Option<&TlsConnector>) -> Result<Self, Fault> {
+        let failed = |error: &dyn Display| {
+            let text = error.to_string();
+            let is_asked_for = text.contains("invalid peer certificate");
+            let text = match text.starts_with("TLS: ") {
+                true => format!("{text}: look at sslmode and sslrootcert, and at its certificate"),
+                false => format!("{text}: check whether it runs, and whether it has TLS (sslmode)"),
+            };
+            Fault { is_asked_for, ..Fault::new(server, text) }
+        };
+        let socket = server.connect(tls).await.map_err(|error| failed(&error))?;
+        let spoken = http1::handshake(TokioIo::new(socket)).await;
+        let (requests, connection) = spoken.map_err(|error| failed(&error))?;
+        // The task reads even while there is no call. The caller gets the error from its request.
+        tokio::spawn(async move { drop(connection.await) });
+        Ok(Self { requests, server: server.clone() })
+    }
+
+    /// Sends a request, whose headers need no `Host`, and returns the answer with its body of at most `longest` bytes.
+    ///
+    /// # Errors
+    /// The connection broke off: whether the request was executed is not known.
+    pub(crate) async fn ask(
+        &mut self,
+        request: Builder,
+        body: Vec<u8>,
+        longest: usize,
+    ) -> Result<(Parts, Bytes), Fault> {
+        let server = self.server.clone();
+        let broken = |error: &dyn Display| Fault::new(&server, format!("the connection broke off ({error})"));
+        let request = request.header(header::HOST, server.to_string()).body(Full::from(body));
+        let request = request.map_err(|error| broken(&error))?;
+        self.requests.ready().await.map_err(|error| broken(&error))?;
+        let answer = self.requests.send_request(request).await.map_err(|error| broken(&error))?;
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, longest).collect().await.map_err(|error| broken(&error))?;
+        Ok((head, body.to_bytes()))
+    }
+}
+
+/// The servers of a URL.
+pub(crate) struct Servers {
+    /// What they are, for errors.
+    what: &'static str,
+    pub(crate) all: Vec<Endpoint>,
+    pub(crate) reach: Reach,
+    tls: Option<TlsConnector>,
+    turn: Turn,
+}
+
+impl Servers {
+    /// # Errors
+    /// `Asked` if a file for TLS cannot be used, or a certificate cannot name a server.
+    pub(crate) fn new(what: &'static str, all: Vec<Endpoint>, reach: Reach) -> Result<Self, OpenError> {
+        let tls = reach.tls.connector(&all, None)?;
+        Ok(Self { what, all, reach, tls, turn: Turn::anywhere() })
+    }
+}
+
+/// A store behind servers that speak HTTP.
+pub(crate) trait Speaks: Send + Sync + 'static {
+    type Link: AsRef<Http> + Send + 'static;
+
+    fn servers(&self) -> &Servers;
+
+    /// What is done on a new connection first.
+    fn enter(
+        &self,
+        http: Http,
+        wanted: Wanted<'_>,
+    ) -> impl Future<Output = Result<Connected<Self::Link>, Trouble<Fault>>> + Send;
+}
+
+impl<S: Speaks> Connect for S {
+    type Link = S::Link;
+    type Error = Fault;
+
+    fn reach(&self) -> &Reach {
+        &self.servers().reach
+    }
+
+    /// Tries each server once, each for at most its share of the time.
+    async fn connect(&self, wanted: Wanted<'_>) -> Result<Connected<S::Link>, Trouble<Fault>> {
+        let Servers { all, reach, tls, turn, .. } = self.servers();
+        let mut last = Trouble::NoThread;
+        for server in turn.through(all) {
+            let entering = async { self.enter(Http::connect(server, tls.as_ref()).await?, wanted).await };
+            let late = |text: &str| Fault::new(server, text);
+            match share(reach.bounds.connect, all.len(), entering, late).await {
+                Err(trouble @ (Trouble::Store(_) | Trouble::Ledger(LedgerError::Unavailable(_)))) => {
+                    last = trouble;
+                }
+                outcome => return outcome,
+            }
+        }
+        Err(last)
+    }
+
+    fn is_closed(link: &S::Link) -> bool {
+        link.as_ref().requests.is_closed()
+    }
+
+    fn at_work(&self, fault: Fault) -> LedgerError {
+        LedgerError::Unavailable(fault.sentence(self.servers().what))
+    }
+
+    fn at_open(&self, fault: Fault) -> OpenError {
+        match fault.is_asked_for {
+            true => OpenError::Asked(fault.sentence(self.servers().what)),
+            false => self.at_work(fault).into(),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What is not an answer of Consul's, and what is one of an overloaded Consul.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use floe::ledger::LedgerError;
+use floe_testbed::Consul;
+
+use super::{apart, open};
+use crate::{ask, got, says};
+
+/// What stands before a server: whole answers in the place of its own, while there is one.
+#[derive(Clone, Default)]
+struct Front(Arc<Mutex<Option<String>>>);
+
+impl Front {
+    /// Listens until the test ends, and returns its port.
+    fn before(&self, server: u16) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (port, front) = (listener.local_addr().unwrap().port(), self.clone());
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let front = front.clone();
+                thread::spawn(move || front.serve(stream, server));
+            }
+        });
+        port
+    }
+
+    fn say(&self, status: &str, headers: &str, body: &str) {
+        let length = body.len();
+        let said = format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\n\r\n{body}");
+        *self.0.lock().unwrap() = Some(said);
+    }
+
+    /// Answers the requests of a connection.
+    fn serve(&self, mut client: TcpStream, server: u16) {
+        let mut reader = BufReader::new(client.try_clone().unwrap());
+        loop {
+            let (mut head, mut length) = (String::new(), 0);
+            for line in reader.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty()) {
+                if let Some(told) = line.strip_prefix("content-length: ") {
+                    length = told.parse().unwrap();
+                }
+                head += &format!("{line}\r\n");
+            }
+            let mut body = vec![0; length];
+            if head.is_empty() || reader.read_exact(&mut body).is_err() {
+                return;
+            }
+            let said = self.0.lock().unwrap().clone();
+            let answer = said.unwrap_or_else(|| pass(server, &head, &body));
+            if client.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The server's answer to a request on a connection of its own.
+fn pass(server: u16, head: &str, body: &[u8]) -> String {
+    let mut there = TcpStream::connect(("127.0.0.1", server)).unwrap();
+    write!(there, "{head}connection: close\r\n\r\n").unwrap();
+    there.write_all(body).unwrap();
+    let mut answer = String::new();
+    there.read_to_string(&mut answer).unwrap();
+    answer.replace("Connection: close\r\n", "")
+}
+
+#[test]
+fn what_is_no_answer_of_consul_proves_nothing() {
+    let server = Consul::shared();
+    let front = Front::default();
+    let ledger = open(&apart(front.before(server.port())));
+    got(&*ledger, &ask(5));
+    let errors = |what: &str| format!(r#"{{"Results":null,"Errors":[{{"OpIndex":0,"What":"{what}"}}]}}"#);
+    let cases = [
+        ("200 OK", "", "<html>log in, please</html>".to_owned(), "not an answer of Consul's"),
+        ("200 OK", "", "{}".to_owned(), "permission denied"),
+        ("200 OK", "", "[]".to_owned(), "permission denied, or this is not Consul"),
+        ("404 Not Found", "", String::new(), "not an answer of Consul's"),
+        ("409 Conflict", "", errors("something new"), "something new"),
+        ("409 Conflict", "", errors(r#"unknown KV verb \"get-or-empty\""#), "update Consul to 1.14"),
+        ("429 Too Many Requests", "", "rate limit exceeded".to_owned(), "limits.request_limits"),
+        ("500 Internal Server Error", "", "No cluster leader".to_owned(), "consul operator raft list-peers"),
+        (
+            "500 Internal Server Error",
+            "",
+            "leadership lost while committing log".to_owned(),
+            "consul operator raft list-peers",
+        ),
+        ("301 Moved Permanently", "location: /ui/\r\n", String::new(), "not an answer of Consul's"),
+    ];
+    let mut end = 5;
+    for (status, headers, body, words) in cases {
+        front.say(status, headers, &body);
+        let request = ask(5);
+        for outcome in [ledger.reserve(&request).map(drop), ledger.list("", "", 9).map(drop)] {
+            let Err(LedgerError::Unavailable(text)) = outcome else { panic!("{status} {body}: {outcome:?}") };
+            if !body.starts_with(['[', '{']) {
+                says(&text, &[words]);
+            }
+        }
+        says(&ledger.reserve(&request).unwrap_err(), &[words]);
+        *front.0.lock().unwrap() = None;
+        assert_eq!(got(&*ledger, &request), (end, end + 5));
+        end += 5;
+    }
+}
+
+/// Whoever stands before Consul and carries out a write without its conditions.
+#[test]
+fn a_condition_that_was_not_executed_is_noticed() {
+    let server = Consul::shared();
+    let front = Front::default();
+    let ledger = open(&apart(front.before(server.port())));
+    got(&*ledger, &ask(5));
+    front.say(
+        "200 OK",
+        "",
+        r#"{"Results":[{"KV":{"Key":"floe/other","ModifyIndex":9000000}}],"Errors":null}"#,
+    );
+    assert!(matches!(ledger.reserve(&ask(5)), Err(LedgerError::Unavailable(_))));
+    *front.0.lock().unwrap() = None;
+    assert_eq!(got(&*ledger, &ask(5)), (5, 10));
+}
