@@ -99,6 +99,45 @@ fn tree_with(package: &str, features: &[&str]) -> BTreeSet<String> {
     text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
+/// The numbers in a text.
+fn numbers(text: &str) -> Vec<usize> {
+    text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+}
+
+/// docs/library.md says how many crates a feature adds, on Linux.
+#[test]
+fn a_feature_adds_as_many_crates_as_the_page_says() {
+    let count = |package: &str, feature: &str| {
+        let arguments =
+            ["tree", "-p", package, "--no-default-features", "--features", feature, "--edges", "normal"];
+        let text = cargo(&[&arguments, &["--no-dedupe", "--prefix", "none"][..]].concat());
+        text.lines().collect::<BTreeSet<_>>().len()
+    };
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/library.md")).unwrap();
+    let (_, section) = page.split_once("## Features\n").expect("the section");
+    let (_, table) = section.split_once("\n| crate |").expect("the table");
+    let alone = [("floe", count("floe", "")), ("floe-ledger", count("floe-ledger", ""))];
+    let said = section.lines().next().map(numbers).expect("the first line");
+    assert_eq!(said, alone.map(|(_, crates)| crates));
+    let (mut package, mut rows) = (alone[0], 0);
+    for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+        let [_, crates, features, _, counts, _] = row.split('|').collect::<Vec<_>>()[..] else {
+            panic!("a row has four cells: {row}");
+        };
+        if crates.contains("floe-ledger") {
+            package = alone[1];
+        }
+        let features: Vec<_> = features.split('`').skip(1).step_by(2).collect();
+        let added: Vec<_> = features.iter().map(|feature| count(package.0, feature) - package.1).collect();
+        let said = numbers(counts);
+        let said = if said.len() == 1 { said.repeat(added.len()) } else { said };
+        assert_eq!(said, added, "{row}");
+        rows += added.len();
+    }
+    assert!(rows > 20, "{rows}");
+}
+
 #[test]
 fn crates_use_only_what_their_boundary_allows() {
     let edges = edges();
