@@ -206,6 +206,21 @@ pub(crate) fn range(ledger: &dyn Ledger, request: &Reserve, failures: &AtomicUsi
     }
 }
 
+/// A fresh ledger on several servers goes on while each of them in turn is killed, and a range that it gave then stays.
+pub(crate) fn each_may_be_killed(ledger: &dyn Ledger, servers: &[&Server]) {
+    let failures = AtomicUsize::new(0);
+    let mut end = 0;
+    for killed in servers {
+        assert_eq!(range(ledger, &ask(5), &failures), (end, end + 5));
+        killed.kill();
+        let request = ask(5);
+        assert_eq!(range(ledger, &request, &failures), (end + 5, end + 10));
+        killed.run();
+        assert_eq!(range(ledger, &request, &failures), (end + 5, end + 10));
+        end += 10;
+    }
+}
+
 /// Asserts that ranges do not overlap, and returns where the last one ends.
 #[track_caller]
 pub(crate) fn disjoint(mut ranges: Vec<(u64, u64)>) -> u64 {

@@ -8,7 +8,7 @@ use floe_ledger::OpenError;
 use floe_testbed::Consul;
 
 use super::{open, refused, url};
-use crate::real_servers::faults::range;
+use crate::real_servers::faults::{each_may_be_killed, range};
 use crate::{ask, got, says};
 
 fn of_all(servers: &[&Consul], options: &str) -> String {
@@ -29,17 +29,7 @@ fn three() -> [Consul; 3] {
 fn each_server_of_three_may_be_killed() {
     let servers = three();
     let ledger = open(&of_all(&servers.each_ref(), "max_wait=2s"));
-    let failures = AtomicUsize::new(0);
-    let mut end = 0;
-    for killed in &servers {
-        assert_eq!(range(&*ledger, &ask(5), &failures), (end, end + 5));
-        killed.kill();
-        let request = ask(5);
-        assert_eq!(range(&*ledger, &request, &failures), (end + 5, end + 10));
-        killed.run();
-        assert_eq!(range(&*ledger, &request, &failures), (end + 5, end + 10));
-        end += 10;
-    }
+    each_may_be_killed(&*ledger, &servers.each_ref().map(|server| &**server));
 }
 
 /// The leader believes for a moment that it leads. Its own state is no answer.

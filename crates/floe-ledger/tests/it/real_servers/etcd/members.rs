@@ -1,12 +1,10 @@
 //! Clusters of several members, and URLs that name them.
 
-use std::sync::atomic::AtomicUsize;
-
 use floe::ledger::{Ledger, LedgerError};
 use floe_ledger::OpenError;
 
 use super::{Etcd, open, refused};
-use crate::real_servers::faults::range;
+use crate::real_servers::faults::each_may_be_killed;
 use crate::{ask, got, says};
 
 fn url(members: &[&Etcd], options: &str) -> String {
@@ -20,17 +18,7 @@ fn each_member_of_three_may_be_killed() {
     let (second, third) = (first.join(), first.join());
     let members = [&first, &second, &third];
     let ledger = open(&url(&members, "max_wait=2s"));
-    let failures = AtomicUsize::new(0);
-    let mut end = 0;
-    for killed in members {
-        assert_eq!(range(&*ledger, &ask(5), &failures), (end, end + 5));
-        killed.kill();
-        let request = ask(5);
-        assert_eq!(range(&*ledger, &request, &failures), (end + 5, end + 10));
-        killed.run();
-        assert_eq!(range(&*ledger, &request, &failures), (end + 5, end + 10));
-        end += 10;
-    }
+    each_may_be_killed(&*ledger, &members.map(|member| &**member));
 }
 
 #[test]
