@@ -122,7 +122,8 @@ impl Link {
     /// The results of a transaction's steps, except those that delete; `None` if a condition does not hold.
     pub(super) async fn transact(&mut self, steps: Vec<Value>) -> Result<Option<Vec<Kv>>, Trouble> {
         let path = format!("/v1/txn?{}", self.settings.query);
-        let body = Value::Array(steps.clone()).to_string().into_bytes();
+        let steps = Value::Array(steps);
+        let body = steps.to_string().into_bytes();
         let is_fine = [StatusCode::OK, StatusCode::CONFLICT];
         let (_, answer) = self.ask(Method::PUT, &path, body, &is_fine).await?;
         let mut answer: Value = serde_json::from_slice(&answer).map_err(|_| self.fault(UNREADABLE))?;
@@ -137,7 +138,12 @@ impl Link {
             results.map(|result| serde_json::from_value(result.get("KV").cloned().unwrap_or_default()));
         let found: Vec<Kv> = found.collect::<Result<_, _>>().map_err(|_| self.fault(UNREADABLE))?;
         // Consul leaves out, without an error, what the token may not read.
-        let wanted = steps.iter().map(|step| &step["KV"]).filter(|kv| kv["Verb"] != "delete");
+        let wanted = steps
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|step| &step["KV"])
+            .filter(|kv| kv["Verb"] != "delete");
         match wanted.map(|kv| kv["Key"].as_str()).eq(found.iter().map(|kv| Some(kv.key.as_str()))) {
             true => Ok(Some(found)),
             false => {

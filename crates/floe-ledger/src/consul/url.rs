@@ -6,12 +6,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use crate::OpenError;
 use crate::options::{self, Environment};
 use crate::remote::http::Servers;
-use crate::remote::url::Form;
+use crate::remote::url::{EITHER, Form};
 
 /// The environment variable that holds a token, as for Consul's own commands.
 const TOKEN: &str = "CONSUL_HTTP_TOKEN";
 
-/// An agent's port speaks TLS or does not, and does not say which: there is no `sslmode=prefer`.
 static FORM: Form = Form {
     of: "Consul agents",
     example: "consul://:token@host:port,host:port/prefix",
@@ -27,7 +26,7 @@ static FORM: Form = Form {
         "sslmode",
         "sslrootcert",
     ]],
-    modes: &["disable", "require", "verify-ca", "verify-full"],
+    modes: EITHER,
     timeout: options::connect_timeout,
 };
 

@@ -4,12 +4,11 @@ use crate::OpenError;
 use crate::options::{self, Environment};
 pub(super) use crate::remote::endpoint::Endpoint;
 use crate::remote::ssl_mode::Use;
-use crate::remote::url::{COMMON, Form, OWN, Reach};
+use crate::remote::url::{COMMON, EITHER, Form, OWN, Reach};
 
 /// What all keys begin with where the URL says nothing.
 const PREFIX: &str = "/floe";
 
-/// etcd's port speaks TLS or does not, and does not say which: there is no `sslmode=prefer`.
 static FORM: Form = Form {
     of: "an etcd cluster",
     example: "etcd://user:password@host:port,host:port/prefix",
@@ -17,7 +16,7 @@ static FORM: Form = Form {
     port: 2379,
     unescaped: Some(&['@']),
     options: &[COMMON, OWN],
-    modes: &["disable", "require", "verify-ca", "verify-full"],
+    modes: EITHER,
     timeout: options::connect_timeout,
 };
 

@@ -6,7 +6,7 @@ use super::login::Account;
 use crate::OpenError;
 use crate::options::{self, Environment};
 use crate::remote::endpoint::Endpoint;
-use crate::remote::url::{COMMON, Form, Reach};
+use crate::remote::url::{ASKED, COMMON, Form, Reach};
 
 static FORM: Form = Form {
     of: "a MySQL database",
@@ -15,7 +15,7 @@ static FORM: Form = Form {
     port: 3306,
     unescaped: Some(&['?']),
     options: &[COMMON],
-    modes: &["prefer", "disable", "require", "verify-ca", "verify-full"],
+    modes: ASKED,
     timeout: connect_timeout,
 };
 

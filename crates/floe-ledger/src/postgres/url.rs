@@ -11,7 +11,7 @@ use tokio_postgres::config::{Host, SslMode};
 use crate::OpenError;
 use crate::options::{CONNECT_TIMEOUT, Environment, is_open_to_others, password_from};
 use crate::remote::ssl_mode::Use;
-use crate::remote::url::{Form, Reach, clash, pair};
+use crate::remote::url::{ASKED, Form, Reach, clash, pair};
 
 /// When a silent connection is probed. libpq leaves that to the system, which takes two hours.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -45,7 +45,7 @@ static FORM: Form = Form {
     port: 5432,
     unescaped: Some(&['/', '?']),
     options: &[&["schema", "max_wait", "unsafe", "password_file", "sslmode", "sslrootcert"], OF_LIBPQ],
-    modes: &["prefer", "disable", "require", "verify-ca", "verify-full"],
+    modes: ASKED,
     // As in libpq, no time, or a negative one, is none.
     timeout: |_, text| {
         let seconds = text.parse().ok().filter(|seconds| *seconds > 0);

@@ -22,6 +22,12 @@ pub(crate) const COMMON: &[&str] =
 /// The options for a certificate of floe's own.
 pub(crate) const OWN: &[&str] = &["sslcert", "sslkey"];
 
+/// The values of `sslmode` for a port that speaks TLS or does not, and does not say which: there is no `prefer`.
+pub(crate) const EITHER: &[&str] = &["disable", "require", "verify-ca", "verify-full"];
+
+/// The values of `sslmode` for a server that says whether it speaks TLS, as in libpq.
+pub(crate) const ASKED: &[&str] = &["prefer", "disable", "require", "verify-ca", "verify-full"];
+
 /// What the URLs of a store look like.
 pub(crate) struct Form {
     /// What a URL names, for people: `a MySQL database`.

@@ -7,7 +7,7 @@ use http::HeaderValue;
 use crate::OpenError;
 use crate::options::{self, Environment};
 use crate::remote::endpoint::Endpoint;
-use crate::remote::url::{Form, Reach};
+use crate::remote::url::{EITHER, Form, Reach};
 
 /// The environment variable that holds a token.
 const TOKEN: &str = "FLOE_TOKEN";
@@ -20,7 +20,7 @@ static FORM: Form = Form {
     port: 7600,
     unescaped: Some(&['/', '@']),
     options: &[&["max_wait", "connect_timeout", "token_file", "sslmode", "sslrootcert"]],
-    modes: &["disable", "require", "verify-ca", "verify-full"],
+    modes: EITHER,
     timeout: options::connect_timeout,
 };
 
