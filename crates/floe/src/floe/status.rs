@@ -1,0 +1,130 @@
+//! What a [`Floe`] says of itself.
+
+use std::cell::LazyCell;
+
+use super::{Floe, lock};
+use crate::clock::Now;
+use crate::driver::Shared;
+use crate::handle::{Handle, TextMinter};
+use crate::kind::Origin;
+use crate::segment::Segment;
+use crate::shared_cursor::BlockReason;
+use crate::status::{ClockStatus, NameState, NameStatus, SlotStatus, State, Status};
+use crate::time::UnixMillis;
+
+impl Floe {
+    /// Takes a snapshot of the clock, the slots, the names and the calls to the ledger, for metrics and for people.
+    ///
+    /// ```
+    /// use floe::{Floe, NameState, State, ledger::Memory};
+    /// let floe = Floe::open(Memory::default())?;
+    /// floe.segment("tickets")?.mint()?;
+    /// let status = floe.status();
+    /// assert_eq!((status.state, status.names.len()), (State::Running, 1));
+    /// assert_eq!(status.names[0].state, NameState::Ready);
+    /// assert!(status.calls.granted >= 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn status(&self) -> Status {
+        let shared = &self.inner.shared;
+        let now = shared.clock.look();
+        let steady = now.stamp.time();
+        let names: Vec<_> = lock(&self.inner.names).values().cloned().collect();
+        // One look at the clock for all names, and none if no name needs it.
+        let own_clock = LazyCell::new(|| Origin::system().look().err().map(NameState::barred));
+        let mut names: Vec<_> =
+            names.iter().map(|handle| status_of(handle, &now, &own_clock, shared)).collect();
+        names.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut node = shared.node();
+        let apart = node.desk().apart(&now);
+        let slots = node.groups.iter().map(|group| {
+            let window = group.window();
+            let left = window.map_or(0, |(_, end)| u64::try_from(end.since(steady)).unwrap_or(0));
+            SlotStatus {
+                worker_bits: group.bits,
+                worker: window.map(|(worker, _)| worker),
+                window_end: window.map(|(_, end)| end),
+                window_left_ms: left,
+                deleted: group.deleted(),
+                trouble: group.trouble().map(|trouble| NameState::of(Some(trouble.clone()), left)),
+            }
+        });
+        Status {
+            realm_id: self.realm_id(),
+            ledger: shared.ledger.describe(),
+            state: node.stopped().map_or(State::Running, |cause| State::Stopped(cause.to_owned())),
+            clock: ClockStatus {
+                steady,
+                wall: now.wall,
+                state: now.state,
+                refused: now.refusal(),
+                ledger_offset_ms: now.ledger_offset_ms(),
+                apart,
+            },
+            slots: slots.collect(),
+            names,
+            calls: shared.ledger_calls(),
+        }
+    }
+}
+
+/// `own_clock` is why the kinds that have a time and need no ledger cannot mint.
+fn status_of(
+    handle: &Handle,
+    now: &Now,
+    own_clock: &LazyCell<Option<NameState>, impl FnOnce() -> Option<NameState>>,
+    shared: &Shared,
+) -> NameStatus {
+    let (name, definition) = (handle.name().clone(), handle.definition().clone());
+    let stamp = now.stamp;
+    let refused = || now.refusal().map(NameState::ClockRefused);
+    let (mut left, mut ahead_ms, mut horizon) = (0, 0, None);
+    let (trouble, barred) = if let Some(stream) = handle.stream() {
+        let (layout, cursor) = (&stream.layout, &stream.line.cursor);
+        let end = cursor.owned().current.end;
+        let until = if end == 0 { UnixMillis::EPOCH } else { layout.time_of(layout.tick_of(end)) };
+        let after = |time: UnixMillis| u64::try_from(time.since(stamp.time())).unwrap_or(0);
+        left = after(until);
+        ahead_ms = cursor.next().map_or(0, |next| after(layout.time_of(layout.tick_of(next))));
+        horizon = Some(layout.horizon());
+        (stream.line.trouble(), refused().or_else(|| stream.barred(stamp).map(NameState::barred)))
+    } else if let Some(segment) = handle.numbers().get::<Segment>() {
+        let line = &segment.numbers.line;
+        left = line.cursor.left();
+        let least = line.cursor.next().unwrap_or_else(|| line.cursor.floor());
+        (line.trouble(), form_ended(handle, least))
+    } else if definition.kind().is_counted() {
+        tally_trouble(handle, now, shared)
+    } else {
+        // The kinds that need no ledger take the time from their own clock, which holds through every rollback.
+        let own_clock = || Option::clone(own_clock);
+        (None, definition.kind().has_time().then(own_clock).flatten())
+    };
+    let state = match (trouble, barred) {
+        (Some(BlockReason::Stopped(stopped)), _) => NameState::Stopped(stopped.cause),
+        (_, Some(barred)) => barred,
+        (trouble, None) => NameState::of(trouble, left),
+    };
+    NameStatus { name, definition, state, left, ahead_ms, horizon }
+}
+
+/// The trouble with the ledger, and why the time or the remaining numbers forbid a mint.
+fn tally_trouble(handle: &Handle, now: &Now, shared: &Shared) -> (Option<BlockReason>, Option<NameState>) {
+    let mut node = shared.node();
+    let down = node.desk().down();
+    let Some(tally) = node.tally(handle.name()) else { return (None, None) };
+    let trouble = match tally.stopped() {
+        Some(stopped) => Some(BlockReason::Stopped(stopped.clone())),
+        None => {
+            down.filter(|_| tally.waits()).map(|(since, cause)| BlockReason::Unavailable { since, cause })
+        }
+    };
+    let barred = tally.barred(now).map(NameState::barred);
+    (trouble, barred.or_else(|| form_ended(handle, tally.last_end())))
+}
+
+/// Whether the name's form is too short for its number at `least`, and so for all later ones.
+fn form_ended(handle: &Handle, least: u64) -> Option<NameState> {
+    let minter: &TextMinter = handle.get()?;
+    minter.ended_before(handle.definition().number_at(least)?).map(NameState::barred)
+}
