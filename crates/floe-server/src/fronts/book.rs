@@ -220,6 +220,54 @@ async fn routes() -> String {
     table
 }
 
+/// The comparison that docs/benchmarks.json holds, as `scripts/bench` wrote it, on one and on two threads.
+fn measured() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.json");
+    let run: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let said = |fact: &str| run["machine"][fact].as_str().unwrap_or_else(|| panic!("no {fact}"));
+    let mut text = format!(
+        "Measured on {}, {} cores, Linux {}, {}, with a load of {} before; medians of {} rounds.\n",
+        said("cpu"),
+        run["machine"]["cores"],
+        said("kernel"),
+        said("rustc").split(" (").next().unwrap(),
+        said("load"),
+        run["rounds"],
+    );
+    let rows = run["rows"].as_array().unwrap();
+    let mut groups: Vec<&Value> = rows.iter().map(|row| &row["group"]).collect();
+    groups.dedup();
+    for group in groups {
+        write!(
+            text,
+            "\n| {} | 1 thread, ns | of an atomic add | 2 threads, ns | of an atomic add |\n|---|---|---|---|---|\n",
+            group.as_str().unwrap()
+        )
+        .unwrap();
+        let mut names: Vec<&Value> =
+            rows.iter().filter(|row| row["group"] == *group).map(|row| &row["row"]).collect();
+        names.dedup();
+        for name in names {
+            let cells = [1, 2].map(|threads| {
+                let row = rows.iter().find(|row| row["row"] == *name && row["threads"] == threads);
+                ["nanos", "to_atomic_add"].map(|column| row.and_then(|row| row[column].as_f64()).map(figure))
+            });
+            let cells: Vec<_> = cells.into_iter().flatten().map(Option::unwrap_or_default).collect();
+            writeln!(text, "| {} | {} |", name.as_str().unwrap(), cells.join(" | ")).unwrap();
+        }
+    }
+    text
+}
+
+/// Three digits, or all of a larger number.
+fn figure(value: f64) -> String {
+    match value {
+        0.0..9.995 => format!("{value:.2}"),
+        9.995..99.95 => format!("{value:.1}"),
+        _ => grouped(format!("{value:.0}").parse().unwrap()),
+    }
+}
+
 /// A page with the text of its part, and what stood there.
 fn with_part<'p>(page: &'p str, name: &str, part: &str) -> Option<(String, &'p str)> {
     let (before, rest) = page.split_once(&format!("<!-- generated: {name}"))?;
@@ -241,6 +289,7 @@ async fn the_tables_of_the_book_are_those_of_the_code() {
         ("wires.md", "errors", errors()),
         ("http.md", "problems", problems()),
         ("http.md", "routes", routes().await),
+        ("benchmarks.md", "measured", measured()),
     ] {
         let path = docs.join(page);
         let text = std::fs::read_to_string(&path).unwrap();
@@ -374,10 +423,10 @@ fn figures_are_those_of_the_benchmarks() {
         let rest = benchmarks.split(&format!("| {row} | ")).nth(1).unwrap_or_else(|| panic!("no row {row}"));
         rest.split(" |").next().unwrap()
     };
-    let minter = measured("floe, minter, one a thread");
-    let generator = measured("floe, shared generator (measured later, as the next row)");
-    let segment = measured("floe, segment");
-    let counter = measured("floe, counter on SQLite (16 threads: 15 µs; measured later)");
+    let minter = measured("floe minter, one a thread");
+    let generator = measured("floe shared generator");
+    let segment = measured("floe segment");
+    let counter = measured("floe counter on SQLite").replace(',', "").parse::<f64>().unwrap() / 1_000.0;
     let http = benchmarks.split("from the time a request was due, ").nth(1).unwrap();
     let http = http.split(", p99.9").next().unwrap();
     pages_say(&[
@@ -391,7 +440,7 @@ fn figures_are_those_of_the_benchmarks() {
         (
             "docs/questions.md",
             format!(
-                "From {minter} to {segment} ns in your process; over HTTP on loopback {http}; {counter} from a counter on SQLite"
+                "From {minter} to {segment} ns in your process; over HTTP on loopback {http}; {counter:.0} µs from a counter on SQLite"
             ),
         ),
     ]);
