@@ -105,7 +105,7 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java, CosIdMachineIdLifecycle.java",
         setting: "machine ids from Redis, the default: names that change at every start",
         store: "Redis",
-        rule: "A process gets a machine id of its own from Redis, which another may have given back, or not guarded for five \
+        rule: "A process gets a machine id from Redis: a new one, or one that was given back or not guarded for five \
                minutes. A guardian writes the clock there every minute. A stop gives the id back while the web server still \
                mints.",
         read: "Ahoo-Wang/CosId fc29da0: AbstractSnowflakeId.java, AbstractMachineIdDistributor.java (distribute, revert), \
@@ -193,9 +193,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "kayac/go-katsubushi, generator.go, cmd/katsubushi/main.go",
         setting: "`-redis`: worker ids from Redis, locked for 600 s at a time",
         store: "Redis",
-        rule: "A start takes one of the ten lowest worker ids that nobody publishes, and locks it for 600 s, again every second. A \
-               server that finds another's name in its lock ends. The wall clock is read only at the start, and no time is written \
-               down. A stop deletes the lock.",
+        rule: "A start takes one of the ten lowest worker ids that nobody publishes, and locks it for 600 s. It renews the lock \
+               every second. A server that finds another's name in its lock ends. The wall clock is read only at the start, and no time \
+               is written down. A stop deletes the lock.",
         read: "kayac/go-katsubushi 357220b: generator.go (NextID, timestamp), cmd/katsubushi/main.go (assignWorkerID); fujiwara/raus \
                66192d4 (v0.1.0): raus.go (subscribe, publish, holdLock)",
         play: |s, h, m| play(peers::katsubushi::Katsubushi::default(), s, h, m),
