@@ -121,7 +121,7 @@ impl Cache {
 }
 
 impl Builder {
-    /// The key space in the ledger behind; by default `default`. A directory belongs to one.
+    /// The realm in the ledger behind; by default `default`. A directory belongs to one.
     #[must_use]
     pub fn realm(self, realm: &str) -> Self {
         Self { opening: self.opening.with_realm(realm), ..self }

@@ -69,20 +69,20 @@ pub struct Etcd {
 
 impl Etcd {
     /// Blocks while it opens the ledger behind a URL `etcd://user:password@host:port,host:port/prefix?option=value`, under the keys that
-    /// begin with `/prefix/` (`/floe/` unless told), for the key space of those who name none.
+    /// begin with `/prefix/` (by default `/floe/`), in the default realm.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3` (seconds), `unsafe=allow`, `password_file=FILE`, `sslmode`
     /// (`disable`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`, `sslcert=FILE` and `sslkey=FILE`. What the
     /// URL leaves out is taken from `ETCDCTL_USER` (`user:password` or `user`) and `ETCDCTL_PASSWORD`.
     ///
     /// # Errors
-    /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where no member answers; `Unfit`
-    /// where the cluster is not fit to keep marks, or the keys are not floe's.
+    /// `Asked` if the URL, the realm or a credential is wrong; `Unavailable` if no member answers; `Unfit` if the
+    /// cluster is not fit to keep marks, or the keys are not floe's.
     pub fn open(url: &str) -> Result<Stored<Self>, OpenError> {
         Self::open_in(url, DEFAULT_REALM)
     }
 
-    /// [`open`](Self::open) in the key space `realm`.
+    /// [`open`](Self::open) in the realm `realm`.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).

@@ -16,7 +16,7 @@
 //! | `dynamodb://…` | `dynamodb` | all that reach the table |
 //! | `consul://…` | `consul` | all that reach the cluster |
 //!
-//! A `Cache` (feature `cache`) may stand in front of a shared one. A node can restart with it while the shared one is down.
+//! A `Cache` (feature `cache`) may stand in front of a shared one. With it, a node can restart while the shared one is down.
 //!
 //! ```
 //! # let dir = tempfile::tempdir()?;
@@ -126,7 +126,7 @@ impl From<LedgerError> for OpenError {
 
 floe::__error!(OpenError);
 
-/// Opens the ledger at `url`, in the default key space ([`DEFAULT_REALM`]). Blocks while it connects; [`open_async`]
+/// Opens the ledger at `url`, in the default realm ([`DEFAULT_REALM`]). Blocks while it connects; [`open_async`]
 /// does not.
 ///
 /// - `memory:` is a fresh ledger that lives and dies with the process.
@@ -157,7 +157,7 @@ pub async fn open_async(url: &str) -> Result<Box<dyn Ledger>, OpenError> {
     floe::blocking(move || open(&url)).await
 }
 
-/// [`open`] in the key space `realm`: 1 to 128 bytes of printable text without white space, `/` and `*`. It blocks, too.
+/// [`open`] in the realm `realm`: 1 to 128 bytes of printable text without white space, `/` and `*`. It blocks, too.
 ///
 /// # Errors
 /// Those of [`open`].

@@ -57,7 +57,7 @@ pub struct Mysql {
 
 impl Mysql {
     /// Blocks while it opens the ledger behind a URL `mysql://user:password@host:port/database?option=value` (or
-    /// `mariadb://…`), in the default key space. Missing tables are made.
+    /// `mariadb://…`), in the default realm. Missing tables are made.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3s`, `unsafe=allow`, `password_file=FILE`, `sslmode` (`disable`,
     /// `prefer`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`. Parts that the URL leaves out come from
@@ -70,7 +70,7 @@ impl Mysql {
         Self::open_in(url, DEFAULT_REALM)
     }
 
-    /// [`open`](Self::open) in the key space `realm`.
+    /// [`open`](Self::open) in the realm `realm`.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).

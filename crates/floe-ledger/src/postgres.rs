@@ -61,7 +61,7 @@ pub struct Postgres {
 
 impl Postgres {
     /// Blocks while it opens the ledger behind a URL `postgres://user:password@host:port/database?option=value`, in the
-    /// default key space. Missing tables are made.
+    /// default realm. Missing tables are made.
     ///
     /// floe's options: `schema` (default `floe`), `max_wait=5s`, `unsafe=allow`, `sslmode` (`disable`, `prefer`,
     /// `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`. The known options of libpq: `host`, `hostaddr`,
@@ -76,7 +76,7 @@ impl Postgres {
         Self::open_in(url, DEFAULT_REALM)
     }
 
-    /// [`open`](Self::open) in the key space `realm`.
+    /// [`open`](Self::open) in the realm `realm`.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).

@@ -72,7 +72,7 @@ pub struct Redis {
 
 impl Redis {
     /// Blocks while it opens the ledger behind a URL `redis://user:password@host:port/database?option=value`, or
-    /// `rediss://…` for TLS, in the default key space.
+    /// `rediss://…` for TLS, in the default realm.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3` (seconds), `unsafe=allow`, `password_file=FILE`, and for `rediss://`
     /// `sslmode` (`require`, `verify-ca`, `verify-full`; the last is the default) and `sslrootcert` (`FILE`, or
@@ -85,7 +85,7 @@ impl Redis {
         Self::open_in(url, DEFAULT_REALM)
     }
 
-    /// [`open`](Self::open) in the key space `realm`.
+    /// [`open`](Self::open) in the realm `realm`.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).

@@ -165,7 +165,7 @@ impl Sqlite {
 }
 
 impl Builder {
-    /// The key space inside the file; by default `default`. Realms in one file share nothing but the file.
+    /// The realm inside the file; by default `default`. Realms in one file share nothing but the file.
     #[must_use]
     pub fn realm(self, realm: &str) -> Self {
         Self { opening: self.opening.with_realm(realm), ..self }

@@ -61,21 +61,21 @@ pub struct Zookeeper {
 }
 
 impl Zookeeper {
-    /// Blocks while it opens the ledger behind a URL `zookeeper://user:password@host:port,host:port/path?option=value`, for the
-    /// key space of those who name none. The path (`/floe` unless told) and the realm are made where they are missing.
+    /// Blocks while it opens the ledger behind a URL `zookeeper://user:password@host:port,host:port/path?option=value`, in the
+    /// default realm. A missing path (`/floe` by default) and a missing realm are made.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3`, `password_file=FILE`, `sslmode` (`disable`, `prefer`, `require`,
     /// `verify-ca`, `verify-full`), `sslrootcert=FILE`, `sslcert=FILE`, `sslkey=FILE`. What the URL leaves out is taken
     /// from `ZOOKEEPER_USER` and `ZOOKEEPER_PASSWORD`.
     ///
     /// # Errors
-    /// `Asked` where the URL, the realm or a credential is not right; `Unavailable` where no server answers, or none has
-    /// a quorum; `Unfit` where what is there is not floe's, or has gone back.
+    /// `Asked` if the URL, the realm or a credential is wrong; `Unavailable` if no server answers, or none has a quorum;
+    /// `Unfit` if the content is not floe's, or has gone back.
     pub fn open(url: &str) -> Result<Stored<Self>, OpenError> {
         Self::open_in(url, DEFAULT_REALM)
     }
 
-    /// [`open`](Self::open) in the key space `realm`.
+    /// [`open`](Self::open) in the realm `realm`.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).

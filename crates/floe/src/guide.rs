@@ -5,7 +5,7 @@
 //! kind](#choosing-a-kind) · [Async and blocking](#async-and-blocking) · [Testing](#testing)
 //!
 //! # The idea
-//! A ledger has one number for each stream of IDs, the mark. A node moves the mark ahead, and waits until the ledger
+//! A ledger has one number for each stream of IDs, the *mark*. A node moves the mark ahead, and waits until the ledger
 //! has stored it. Then it mints IDs between the old mark and the new one, in memory. Every node begins at the mark,
 //! also after a crash. So no two ranges overlap, and a crash can only skip IDs.
 //!
@@ -19,7 +19,7 @@
 //! let (one, other) = (Floe::open(ledger.clone())?, Floe::open(ledger)?); // two nodes on one ledger
 //! let (ours, theirs) = (one.segment("tickets")?, other.segment("tickets")?);
 //! assert_eq!(ours.mint()?.get(), 1);
-//! assert!(theirs.mint()?.get() > 1); // the other node's range begins behind ours
+//! assert!(theirs.mint()?.get() > 1); // the other node's range begins after ours
 //! assert_eq!(ours.mint()?.get(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -27,8 +27,8 @@
 //! # The clock
 //! A snowflake's time comes from the *steady clock*, which never goes back behind an ID. If the wall clock goes back a
 //! little, the steady clock waits. If it goes back by up to [`Builder::max_hold`] (an hour), the steady clock goes on,
-//! a little slower, until the two meet. Beyond that, minting with a time in it stops until the clock is set right;
-//! segments and counters go on.
+//! a little slower, until the two meet. Beyond that, snowflakes and dated names stop until the clock is set right; all
+//! other kinds go on.
 //!
 //! ```
 //! use floe::{Floe, Layout};

@@ -479,7 +479,7 @@ pub(super) fn clock_trouble(status: &floe::Status) -> Option<String> {
         )),
         // A restart can run ahead by less than that, if a window had just been reserved.
         ClockState::Holding(ahead) if ahead > TOLD_AHEAD_MS => Some(format!(
-            "IDs run {ahead} ms ahead of the wall clock: the clock went back, or another process that was taken for an earlier run of this one had reserved that far; check the clock, and which other nodes mint here (floe slots)"
+            "IDs run {ahead} ms ahead of the wall clock: the clock went back, or an earlier run of this node (or a process that was taken for one) had reserved that far; check the clock, and which other nodes mint here (floe slots)"
         )),
         _ => clock.apart.clone(),
     }
