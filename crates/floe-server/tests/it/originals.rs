@@ -68,8 +68,8 @@ biz_type = "ghost"
 "#;
 
 const HEAD: &str = "HEAD mints nothing: nobody would see the ID";
-const DOT: &str = "a name with a dot is reached where there is one";
-const LINE: &str = "a request line that is none of HTTP/1.0 or 1.1 is 400, and closes";
+const DOT: &str = "a name with a dot is used if it exists";
+const LINE: &str = "a request line of neither HTTP/1.0 nor 1.1 is 400, and closes";
 const FRAGMENT: &str = "what stands behind # is no part of a request, and is left out";
 const OWN: &str = "a path that is not Leaf's or tinyid's is floe's own";
 const PAGE: &str = "a page for people, with what floe knows";
