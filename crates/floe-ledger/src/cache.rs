@@ -134,7 +134,7 @@ impl Builder {
     }
 
     /// How much of a slot's time one reservation takes: 1 s to 30 days, by default an hour. Without the ledger behind,
-    /// the cache serves for this long, and at least for half of it. Make it many times the nodes' window.
+    /// the cache serves for about this long. Make it many times the nodes' window.
     #[must_use]
     pub fn window(self, window: Duration) -> Self {
         Self { window, ..self }

@@ -47,8 +47,7 @@ data_dir = "{data_dir}"
 # A directory of this machine. With it, a node can restart while the shared ledger is gone (docs/ledgers.md). The default is none.
 # cache = "floe-cache"
 
-# Time of a slot that the cache reserves at once, 1s to 30d. Without the ledger, the node mints for this long, and at least for
-# half of it.
+# Time of a slot that the cache reserves at once, 1s to 30d. The node mints about this long if the ledger is gone.
 cache_window = "{cache_window}"
 
 # Time reserved per ledger write, 100ms to 1d. The node mints about this long if the ledger is gone, and a crash costs about this
@@ -98,7 +97,7 @@ worker = "auto"
 [clock]
 # If the clock goes back by up to this, the node keeps minting. If it goes back further, the node refuses until the clock is right.
 max_hold = "{max_hold}"
-# If the clock goes back by up to this, a call waits until the clock has caught up.
+# If the clock goes back by up to this, the node's time stands still until the clock has caught up.
 wait = "{wait}"
 # "check": snowflake names mint only while this machine's clock is within 10 s of the ledger's clock, if the ledger
 # has one (SQLite has none). "ignore" skips this check; IDs are unique either way.

@@ -47,6 +47,7 @@ fn metrics_table() -> String {
     metrics.minted_with("shop").inc();
     metrics.request("/v1/mint/{name}", 200, std::time::Duration::ZERO);
     metrics.protocol("resp").took(std::time::Duration::ZERO);
+    metrics.ledger_call("reserve", "ok");
     let text = metrics.encode(Format::Text).unwrap();
 
     let mut rows: Vec<(&str, &str, &str, Vec<&str>)> = Vec::new();
