@@ -228,9 +228,9 @@ pub const ENTRANTS: &[Entrant] = &[
         setting: "the default: worker ids made of MAC address and process id",
         store: "",
         rule: "As in `mybatis-plus`, the network card's address and the process id make the worker id. A generator \
-               whose clock is less than 2 s behind counts on in the last ID's millisecond, up to 4,096 IDs, and \
-               refuses after that and further behind. It writes nothing down: a new process knows nothing of the last \
-               ID.",
+               whose clock is less than 2 s behind counts on in the last ID's millisecond, up to 4,096 IDs. \
+               After that, or further behind, it refuses. It writes nothing down: a new process knows nothing of the \
+               last ID.",
         read: "dromara/hutool 95a363c (5.8.29): Snowflake.java (nextId, tilNextMillis), IdUtil.java (getSnowflake, \
                getDataCenterId, getWorkerId)",
         play: |s, h, m| play(peers::hutool::Hutool::default(), s, h, m),
@@ -241,7 +241,7 @@ pub const ENTRANTS: &[Entrant] = &[
         setting: "worker ids by hand",
         store: "",
         rule: "The operator gives each process its worker id. A generator whose clock is less than 2 s behind counts \
-               on in the last ID's millisecond, up to 4,096 IDs, and refuses after that and further behind. It writes \
+               on in the last ID's millisecond, up to 4,096 IDs. After that, or further behind, it refuses. It writes \
                nothing down: a new process knows nothing of the last ID.",
         read: "dromara/hutool 95a363c (5.8.29): Snowflake.java (nextId, tilNextMillis)",
         play: |s, h, m| play(peers::hutool::Hutool { configured: true }, s, h, m),
