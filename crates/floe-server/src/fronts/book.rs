@@ -221,6 +221,17 @@ async fn routes() -> String {
     table
 }
 
+/// Every preset of a layout, which ends with the last time that it can write.
+fn presets() -> String {
+    let mut table = "| preset | fields, tick and epoch | lasts to |\n|---|---|---|\n".to_owned();
+    for preset in floe::layout::PRESETS {
+        let ends = preset.layout.horizon().to_string();
+        let day = ends.split_once('T').map_or("after the year 9999", |(day, _)| day);
+        writeln!(table, "| `{}` | `{}` | {day} |", preset.name, preset.layout).unwrap();
+    }
+    table
+}
+
 /// The comparison that docs/benchmarks.json holds, as `scripts/bench` wrote it, on one and on two threads.
 fn measured() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.json");
@@ -283,6 +294,7 @@ async fn the_tables_of_the_book_are_those_of_the_code() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let mut wrong = String::new();
     for (page, name, part) in [
+        ("configuration.md", "presets", presets()),
         ("metrics.md", "metrics", metrics_table()),
         ("settings.md", "settings", settings()),
         ("wires.md", "protocols", protocols()),
