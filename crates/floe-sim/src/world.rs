@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use floe::{MonoMillis, Reading};
 
-use crate::history::{Event as Told, Happened, History, STOPPED, Wrong};
+use crate::history::{Event as Told, Happened, History, STOPPED, Violation, Wrong};
 use crate::host::Host;
 use crate::model::{Ask, Life, Micros, Model, Outbox, Setup, Silence};
 use crate::random::Random;
@@ -111,39 +111,29 @@ struct Asked {
     open: bool,
 }
 
+/// What comes next. Nodes, asks and faults go by their numbers.
 enum Event<M: Model> {
     Start {
         node: usize,
         host: usize,
     },
     Crash {
-        node: usize,
         life: Life,
         crash: Crash,
     },
-    Load {
-        node: usize,
-    },
+    Load(usize),
+    /// All under one name, or each under any name.
     Burst {
         node: usize,
         left: u64,
-        /// All under one name, or each under any name.
         name: Option<usize>,
     },
     Storm,
-    Ask {
-        ask: u64,
-    },
-    Again {
-        ask: u64,
-    },
+    Ask(u64),
+    Again(u64),
     /// A caller gives up.
-    Leave {
-        ask: u64,
-    },
-    Invalidate {
-        node: usize,
-    },
+    Leave(u64),
+    Invalidate(usize),
     Alarm {
         node: usize,
         number: u64,
@@ -237,7 +227,7 @@ impl<'a, M: Model> World<'a, M> {
         for (node, start) in scenario.starts.iter().enumerate() {
             if let &Some(at) = start {
                 world.schedule(at, Event::Start { node, host: node });
-                world.schedule(at, Event::Load { node });
+                world.schedule(at, Event::Load(node));
             }
         }
         for (index, fault) in scenario.faults.iter().enumerate() {
@@ -286,11 +276,8 @@ impl<'a, M: Model> World<'a, M> {
 
     fn handle(&mut self, event: Event<M>) {
         let node = match &event {
-            Event::Alarm { node, .. } => Some(*node),
-            Event::Invalidate { node } => Some(*node),
-            Event::Ask { ask } | Event::Again { ask } | Event::Leave { ask } => {
-                Some(self.asks[place(*ask)].life.node)
-            }
+            Event::Alarm { node, .. } | Event::Invalidate(node) => Some(*node),
+            Event::Ask(ask) | Event::Again(ask) | Event::Leave(ask) => Some(self.asks[place(*ask)].life.node),
             Event::Reply { life, .. } | Event::Exit { life, .. } => Some(life.node),
             _ => None,
         };
@@ -299,12 +286,12 @@ impl<'a, M: Model> World<'a, M> {
         }
         match event {
             Event::Start { node, host } => self.start(node, host),
-            Event::Crash { node, life, crash } => {
-                if self.nodes[node].life == life && self.nodes[node].process.is_some() {
-                    self.crash(node, crash, "killed (SIGKILL)");
+            Event::Crash { life, crash } => {
+                if self.runs(life) {
+                    self.crash(life.node, crash, "killed (SIGKILL)");
                 }
             }
-            Event::Load { node } => self.some_load(node),
+            Event::Load(node) => self.some_load(node),
             Event::Burst { node, left, name } => {
                 self.ask(node, name);
                 if left > 0 {
@@ -318,9 +305,9 @@ impl<'a, M: Model> World<'a, M> {
                 let at = self.now + self.load.between(SECOND / 2, 4 * SECOND);
                 self.schedule(at, Event::Storm);
             }
-            Event::Ask { ask } | Event::Again { ask } => self.mint(ask),
-            Event::Leave { ask } => self.leave(ask),
-            Event::Invalidate { node } => {
+            Event::Ask(ask) | Event::Again(ask) => self.mint(ask),
+            Event::Leave(ask) => self.leave(ask),
+            Event::Invalidate(node) => {
                 self.call(node, |model, process, machine| model.invalidate(process, machine));
             }
             Event::Alarm { node, number } => self.alarm(node, number),
@@ -329,7 +316,7 @@ impl<'a, M: Model> World<'a, M> {
             }
             Event::Reply { life, number, reply } => self.reply(life, number, reply),
             Event::Exit { life, back_in, elsewhere } => {
-                if self.nodes[life.node].life == life && self.nodes[life.node].process.is_some() {
+                if self.runs(life) {
                     self.end(life.node, STOPPED);
                     self.start_again(life.node, back_in, elsewhere);
                 }
@@ -338,6 +325,20 @@ impl<'a, M: Model> World<'a, M> {
             Event::Over(index) => self.over(index),
             Event::Heal => self.heal(),
         }
+    }
+
+    /// Whether this life still runs.
+    fn runs(&self, life: Life) -> bool {
+        let node = &self.nodes[life.node];
+        node.life == life && node.process.is_some()
+    }
+
+    fn violate(&mut self, wrong: Wrong, node: Option<usize>, words: String, mints: Option<(usize, usize)>) {
+        self.history.violate(Violation { at: self.now, wrong, node, words, mints });
+    }
+
+    fn tell_fault(&mut self, node: Option<usize>, words: impl Into<String>) {
+        self.tell(node, || Happened::Fault(words.into()));
     }
 
     fn tell(&mut self, node: Option<usize>, what: impl FnOnce() -> Happened) {
@@ -375,6 +376,11 @@ impl<M: Model> Node<M> {
     fn paused_until(&self, now: Micros) -> Micros {
         self.paused + if !self.pauses.is_empty() { now - self.paused_since } else { 0 }
     }
+}
+
+/// A request without an answer.
+fn silence<M: Model>(life: Life, number: u64) -> Event<M> {
+    Event::Reply { life, number, reply: Err(Silence) }
 }
 
 fn place(number: u64) -> usize {

@@ -3,7 +3,7 @@
 use floe::MonoMillis;
 
 use super::{Asked, Event, PATIENCE, SLACK, World, number, place};
-use crate::history::{Happened, Mint, Violation, Wrong, rank};
+use crate::history::{Happened, Mint, Wrong, rank};
 use crate::model::{Ask, Life, Micros, Model, Order, Verdict};
 use crate::scenario::Moment;
 
@@ -16,7 +16,7 @@ impl<M: Model> World<'_, M> {
             self.ask(node, None);
         }
         let at = self.now + self.load.between(50_000, 2_500_000);
-        self.schedule(at, Event::Load { node });
+        self.schedule(at, Event::Load(node));
     }
 
     /// Many calls in quick succession.
@@ -45,7 +45,7 @@ impl<M: Model> World<'_, M> {
         let paused = this.paused_until(self.now);
         self.asks.push(Asked { ask, life: this.life, above, paused, open: true });
         self.history.counts.asked += 1;
-        self.handle(Event::Ask { ask: ask.id });
+        self.handle(Event::Ask(ask.id));
     }
 
     pub(super) fn mint(&mut self, ask: u64) {
@@ -86,7 +86,7 @@ impl<M: Model> World<'_, M> {
             Verdict::Later => {
                 if self.load.chance(50) {
                     let at = self.now + self.load.spread(200, 300_000);
-                    self.schedule(at, Event::Leave { ask: ask.id });
+                    self.schedule(at, Event::Leave(ask.id));
                 }
                 return;
             }
@@ -95,7 +95,7 @@ impl<M: Model> World<'_, M> {
                 // Clocks are read in whole milliseconds, and a sleep never ends early.
                 let host = &self.hosts[life.host];
                 let due = host.when(at).map_or(self.now + 1_000, |due| due + host.begun(self.now));
-                return self.schedule(due.max(self.now + 100), Event::Again { ask: ask.id });
+                return self.schedule(due.max(self.now + 100), Event::Again(ask.id));
             }
             Verdict::Minted(ids) => self.minted(&ask, life, above, &ids),
             Verdict::Refused(why) => {
@@ -117,8 +117,7 @@ impl<M: Model> World<'_, M> {
                 "a caller waited for {} ms, and {patience} ms was the most that it had been promised",
                 waited / 1000
             );
-            let (at, wrong, node) = (self.now, Wrong::Starved, Some(life.node));
-            self.history.violate(Violation { at, wrong, node, words, mints: None });
+            self.violate(Wrong::Starved, Some(life.node), words, None);
         }
     }
 
@@ -130,13 +129,11 @@ impl<M: Model> World<'_, M> {
         for &id in ids {
             let (place, rank) = (self.history.mints.len(), rank(id));
             let mint = Mint { at: self.now, life, name: ask.name, id };
-            let (at, node) = (self.now, Some(life.node));
             if let Some(earlier) = self.history.mint(mint, &info)
                 && !self.model.may_repeat(ask.name, id)
             {
                 let words = format!("{} handed out {rank} for a second time", info.label);
-                let mints = Some((earlier, place));
-                self.history.violate(Violation { at, wrong: Wrong::Twice, node, words, mints });
+                self.violate(Wrong::Twice, Some(life.node), words, Some((earlier, place)));
             }
             if info.order != Order::None {
                 if above.is_some_and(|above| rank <= above) && !self.model.may_repeat(ask.name, id) {
@@ -146,13 +143,12 @@ impl<M: Model> World<'_, M> {
                         info.label,
                         above.unwrap_or(0)
                     );
-                    let wrong = Wrong::Disorder;
                     let larger =
                         |mint: &Mint| mint.name == ask.name && Some(crate::history::rank(mint.id)) == above;
                     // Only a story needs to know which one that was, and finding it takes a search.
                     let earlier = &self.history.mints[..if self.outbox.noting { place } else { 0 }];
                     let mints = earlier.iter().rposition(larger).map(|earlier| (earlier, place));
-                    self.history.violate(Violation { at, wrong, node, words, mints });
+                    self.violate(Wrong::Disorder, Some(life.node), words, mints);
                 }
                 above = above.max(Some(rank));
             }
@@ -166,7 +162,7 @@ impl<M: Model> World<'_, M> {
             let Asked { ask, life, open, .. } = self.asks[index];
             if open && self.now >= ask.asked_at + PATIENCE {
                 self.history.counts.unanswered += 1;
-                if self.nodes[life.node].life == life && self.nodes[life.node].process.is_some() {
+                if self.runs(life) {
                     self.check_patience(index);
                 }
             }

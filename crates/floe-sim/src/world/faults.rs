@@ -1,8 +1,8 @@
 //! The faults of a scenario, and their ends.
 
-use super::{Crash, Event, NOTICED_MS, Node, PATIENCE, World, place};
+use super::{Crash, Event, NOTICED_MS, Node, PATIENCE, World, place, silence};
 use crate::history::Happened;
-use crate::model::{Life, Micros, Model, Silence};
+use crate::model::{Life, Micros, Model};
 use crate::scenario::{Fault, Moment, What};
 
 impl<M: Model> World<'_, M> {
@@ -70,14 +70,15 @@ impl<M: Model> World<'_, M> {
             }
             What::Slow { node, lasts, up_to } => {
                 self.nodes[node].slow = Some(up_to);
-                let words = format!("its messages to the store take up to {} ms", up_to / 1000);
-                self.tell(Some(node), || Happened::Fault(words));
+                self.tell_fault(
+                    Some(node),
+                    format!("its messages to the store take up to {} ms", up_to / 1000),
+                );
                 over(self, lasts);
             }
             What::Lossy { node, lasts } => {
                 self.nodes[node].lossy = true;
-                let words = "its requests and replies get lost or doubled";
-                self.tell(Some(node), || Happened::Fault(words.to_owned()));
+                self.tell_fault(Some(node), "its requests and replies get lost or doubled");
                 over(self, lasts);
             }
             What::Outage { lasts } => {
@@ -87,14 +88,14 @@ impl<M: Model> World<'_, M> {
             What::Forget { lasts, backup } => {
                 self.copies.push((index, self.model.copy(&self.store)));
                 let words = if backup { "a backup is taken" } else { "the replica has seen all up to here" };
-                self.tell(None, || Happened::Fault(words.to_owned()));
+                self.tell_fault(None, words);
                 over(self, lasts);
             }
             What::DeleteRecord => {
                 let deleted = self.model.delete_record(&mut self.store, &mut self.network);
                 let words =
                     deleted.map_or("no record to delete".to_owned(), |record| format!("{record} is deleted"));
-                self.tell(None, || Happened::Fault(words));
+                self.tell_fault(None, words);
             }
             What::Snapshot { node, lasts } => {
                 let then = self.reading(node);
@@ -105,11 +106,9 @@ impl<M: Model> World<'_, M> {
                 over(self, lasts);
             }
             What::Invalidate { node } => {
-                self.tell(Some(node), || {
-                    Happened::Fault("it is told to drop the ranges that it holds".to_owned())
-                });
+                self.tell_fault(Some(node), "it is told to drop the ranges that it holds");
                 self.burst(now, node, 20);
-                self.schedule(now + 4_000, Event::Invalidate { node });
+                self.schedule(now + 4_000, Event::Invalidate(node));
             }
             What::Clone { node } => self.clone_machine(node),
         }
@@ -157,7 +156,7 @@ impl<M: Model> World<'_, M> {
                     true => "the store is restored from the backup",
                     false => "the store fails over to the replica",
                 };
-                self.tell(None, || Happened::Fault(words.to_owned()));
+                self.tell_fault(None, words);
             }
             What::Snapshot { node, .. } => self.restore(node),
             What::Step { .. }
@@ -191,7 +190,7 @@ impl<M: Model> World<'_, M> {
         let life = this.life;
         self.tell(Some(node), || Happened::Restored);
         for number in open {
-            self.schedule(self.now + 1, Event::Reply { life, number, reply: Err(Silence) });
+            self.schedule(self.now + 1, silence(life, number));
         }
         self.call(node, |model, process, machine| model.wake(process, machine));
     }
@@ -215,9 +214,9 @@ impl<M: Model> World<'_, M> {
         self.nodes.push(clone);
         self.tell(Some(index), || Happened::CloneOf(node));
         for number in open {
-            self.schedule(self.now + 1, Event::Reply { life, number, reply: Err(Silence) });
+            self.schedule(self.now + 1, silence(life, number));
         }
-        self.schedule(self.now, Event::Load { node: index });
+        self.schedule(self.now, Event::Load(index));
         self.call(index, |model, process, machine| model.wake(process, machine));
     }
 
@@ -244,7 +243,7 @@ impl<M: Model> World<'_, M> {
         let backlog = std::mem::take(&mut this.backlog);
         self.tell(Some(node), || Happened::Paused(false));
         for event in backlog {
-            if let Event::Ask { ask } = event
+            if let Event::Ask(ask) = event
                 && now > self.asks[place(ask)].ask.asked_at + PATIENCE
             {
                 // Its caller has given up meanwhile.

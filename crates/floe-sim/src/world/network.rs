@@ -1,7 +1,7 @@
 //! Requests on their way to the store, and replies on their way back.
 
-use super::{Event, Node, TIMEOUT, World};
-use crate::history::{Violation, Wrong};
+use super::{Event, Node, TIMEOUT, World, silence};
+use crate::history::Wrong;
 use crate::model::{Life, Micros, Model, Silence};
 use crate::random::Random;
 use crate::scenario::Moment;
@@ -27,7 +27,7 @@ impl<M: Model> World<'_, M> {
             self.schedule(sent + there + later, event);
         }
         if never_there || there > TIMEOUT {
-            self.schedule(sent + TIMEOUT, Event::Reply { life, number, reply: Err(Silence) });
+            self.schedule(sent + TIMEOUT, silence(life, number));
         }
         if !never_there {
             let (back, request) = ((!never_back).then_some(back), Box::new(request));
@@ -43,26 +43,24 @@ impl<M: Model> World<'_, M> {
         sent: Micros,
         back: Option<Micros>,
     ) {
-        let silence = Event::Reply { life, number, reply: Err(Silence) };
         if self.down {
             // The connection is refused, or reset.
-            return self.schedule(self.now + 500, silence);
+            return self.schedule(self.now + 500, silence(life, number));
         }
         let timeout = (sent + TIMEOUT).max(self.now);
         let reply = self.model.execute(&mut self.store, life, request, self.now);
         self.history.digest(number ^ self.now.rotate_left(20) ^ 1);
         for words in self.model.broken() {
-            let (at, wrong) = (self.now, Wrong::Rule);
-            self.history.violate(Violation { at, wrong, node: Some(life.node), words, mints: None });
+            self.violate(Wrong::Rule, Some(life.node), words, None);
         }
         match back {
             Some(back) => {
                 if self.now + back > timeout {
-                    self.schedule(timeout, silence);
+                    self.schedule(timeout, silence(life, number));
                 }
                 self.schedule(self.now + back, Event::Reply { life, number, reply: Ok(Box::new(reply)) });
             }
-            None => self.schedule(timeout, silence),
+            None => self.schedule(timeout, silence(life, number)),
         }
         let this = &self.nodes[life.node];
         if let Some(crash) = this.crash.filter(|it| it.moment == Moment::AfterWrite)
@@ -73,15 +71,15 @@ impl<M: Model> World<'_, M> {
     }
 
     pub(super) fn reply(&mut self, life: Life, number: u64, reply: Result<Box<M::Reply>, Silence>) {
-        let this = &mut self.nodes[life.node];
-        if this.life != life || this.process.is_none() {
+        if !self.runs(life) {
             return;
         }
+        let this = &mut self.nodes[life.node];
         let cut = reply.is_ok() && (self.down || this.cut > 0);
         let open = this.open.iter().position(|&open| open == number);
         if cut {
             if open.is_some() {
-                self.schedule(self.now + TIMEOUT, Event::Reply { life, number, reply: Err(Silence) });
+                self.schedule(self.now + TIMEOUT, silence(life, number));
             }
             return;
         }

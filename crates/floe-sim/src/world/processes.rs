@@ -3,8 +3,8 @@
 use floe::{MonoMillis, Reading};
 
 use super::{BUSY, Crash, Event, Node, RESTART, World};
-use crate::history::{Happened, Violation, Wrong};
-use crate::model::{Life, Machine, Micros, Model};
+use crate::history::{Happened, Wrong};
+use crate::model::{Life, Machine, Micros, Model, Setup};
 use crate::scenario::Moment;
 
 impl<M: Model> World<'_, M> {
@@ -20,24 +20,29 @@ impl<M: Model> World<'_, M> {
         node: usize,
         act: impl FnOnce(&mut M, &mut M::Process, &mut Machine<'_, M>) -> T,
     ) -> Option<T> {
-        let now = self.reading(node);
-        let this = &mut self.nodes[node];
-        let life = this.life;
-        let mut process = this.process.take()?;
-        self.outbox.last_request = this.last_request;
-        let ran = self.now - this.paused_until(self.now);
-        let disk = self.disks.entry((life.host, node)).or_default();
-        let random = &mut this.random;
-        let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, ran, at: self.now };
-        let result = act(self.model, &mut process, &mut machine);
-        let this = &mut self.nodes[node];
-        this.process = Some(process);
-        this.last_request = self.outbox.last_request;
-        self.collect(node);
-        Some(result)
+        self.nodes[node].process.as_ref()?;
+        self.on_machine(node, |model, _, _, process, machine| Some(act(model, process.as_mut()?, machine)))
     }
 
-    pub(super) fn collect(&mut self, node: usize) {
+    /// Lets a node's process act on its machine, and handles the effects.
+    fn on_machine<T>(
+        &mut self,
+        node: usize,
+        act: impl FnOnce(&mut M, &mut M::Store, &Setup, &mut Option<M::Process>, &mut Machine<'_, M>) -> T,
+    ) -> T {
+        let now = self.reading(node);
+        let this = &mut self.nodes[node];
+        let (life, ran) = (this.life, self.now - this.paused_until(self.now));
+        let (disk, random) = (self.disks.entry((life.host, node)).or_default(), &mut this.random);
+        self.outbox.last_request = this.last_request;
+        let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, ran, at: self.now };
+        let result = act(self.model, &mut self.store, &this.setup, &mut this.process, &mut machine);
+        this.last_request = self.outbox.last_request;
+        self.collect(node);
+        result
+    }
+
+    fn collect(&mut self, node: usize) {
         let mut requests = std::mem::take(&mut self.outbox.requests);
         for (number, request) in requests.drain(..) {
             self.send(node, number, request);
@@ -52,8 +57,7 @@ impl<M: Model> World<'_, M> {
             }
         }
         for words in std::mem::take(&mut self.outbox.violations) {
-            let (at, wrong) = (self.now, Wrong::Rule);
-            self.history.violate(Violation { at, wrong, node: Some(node), words, mints: None });
+            self.violate(Wrong::Rule, Some(node), words, None);
         }
         let mut delivered = std::mem::take(&mut self.outbox.delivered);
         for (ask, verdict) in delivered.drain(..) {
@@ -84,16 +88,9 @@ impl<M: Model> World<'_, M> {
         let error_ms = self.hosts[host].error_ms(self.now);
         self.history.digest(self.now ^ u64::from(life.number));
         self.tell(Some(node), || Happened::Started { life, error_ms });
-        let now = self.reading(node);
-        let this = &mut self.nodes[node];
-        let ran = self.now - this.paused_until(self.now);
-        let (disk, random) = (self.disks.entry((host, node)).or_default(), &mut this.random);
-        self.outbox.last_request = this.last_request;
-        let mut machine = Machine { now, life, disk, random, outbox: &mut self.outbox, ran, at: self.now };
-        let store = reachable.then_some(&mut self.store);
-        this.process = Some(self.model.start(&this.setup, store, &mut machine));
-        this.last_request = self.outbox.last_request;
-        self.collect(node);
+        self.on_machine(node, |model, store, setup, process, machine| {
+            *process = Some(model.start(setup, reachable.then_some(store), machine));
+        });
         self.burst(self.now + 1_000, node, BUSY);
     }
 
@@ -131,18 +128,14 @@ impl<M: Model> World<'_, M> {
         self.end(node, why);
         self.start_again(node, crash.back_in, crash.elsewhere);
         if crash.times > 1 {
-            // Repeatedly, soon after each start.
-            let number = self.nodes[node].life.number + 1;
-            let life = Life { number, ..self.nodes[node].life };
-            let host = match crash.elsewhere {
-                true => None,
-                false => Some(life.host),
-            };
             let back_in = crash.back_in.max(self.model.pace().start);
             let at = self.now + back_in + self.network.spread(1, 400_000);
-            if let Some(host) = host {
+            if !crash.elsewhere {
+                // Repeatedly, soon after each start.
+                let last = self.nodes[node].life;
+                let life = Life { number: last.number + 1, ..last };
                 let crash = Crash { times: crash.times - 1, moment: Moment::Now, ..crash };
-                self.schedule(at, Event::Crash { node, life: Life { host, ..life }, crash });
+                self.schedule(at, Event::Crash { life, crash });
             }
         }
     }
