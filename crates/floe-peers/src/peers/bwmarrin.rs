@@ -8,7 +8,7 @@
 //! Read from: bwmarrin/snowflake cdbb8ee (v0.3.0), `snowflake.go` (`NewNode`, `Generate`). `originals.rs` plays the
 //! package itself beside this model.
 
-use super::{signed, snowflake};
+use super::{claim, signed, snowflake};
 use floe::MonoMillis;
 use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
@@ -40,11 +40,8 @@ impl Model for Bwmarrin {
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Node {
         let node = setup.worker;
-        if node > 1023 {
-            machine.die("Node number must be between 0 and 1023");
-        }
         let now = machine.now;
-        machine.claims(node);
+        claim(node, 1023, "Node number must be between 0 and 1023", machine);
         Node { node, began: (now.wall.get() - EPOCH, now.mono), time: 0, step: 0, spinning: false }
     }
 

@@ -11,7 +11,7 @@
 //! `getDataCenterId`, `getWorkerId`). `originals.rs` plays the class itself beside this model.
 
 use super::mybatis_plus::{Card, by_card_and_process};
-use super::{signed, snowflake, spin};
+use super::{claim, signed, snowflake, spin};
 use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
 const EPOCH: i64 = 1_288_834_974_657;
@@ -73,10 +73,7 @@ impl Model for Hutool {
             true => setup.worker,
             false => by_card_and_process(machine.disk, machine.random),
         };
-        if worker > 1023 {
-            machine.die("The value must be between 0 and 31.");
-        }
-        machine.claims(worker);
+        claim(worker, 1023, "The value must be between 0 and 31.", machine);
         Snowflake { worker, last: -1, sequence: 0, spinning: false }
     }
 

@@ -17,7 +17,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Entry, Registry, Reply, Request, signed, snowflake, spin};
+use super::{Entry, Registry, Reply, Request, claim, signed, snowflake, spin};
 use floe_sim::model::{Ask, Fleet, Life, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
 
 pub(super) const EPOCH: i64 = 1_288_834_974_657;
@@ -80,10 +80,7 @@ pub(super) struct Generator {
 impl Generator {
     /// `most` is 1023, or less if a scenario wants fewer worker ids than nodes.
     pub(super) fn new<M: Model>(worker: u64, most: u64, machine: &mut Machine<'_, M>) -> Self {
-        if worker > most {
-            machine.die("workerID must gte 0 and lte 1023");
-        }
-        machine.claims(worker);
+        claim(worker, most, "workerID must gte 0 and lte 1023", machine);
         Self { worker, last: -1, sequence: 0, spinning: false, waiting: BTreeSet::new() }
     }
 

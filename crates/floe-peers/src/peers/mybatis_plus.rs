@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{signed, snowflake, spin};
+use super::{claim, signed, snowflake, spin};
 use floe::MonoMillis;
 use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 use floe_sim::random::Random;
@@ -94,10 +94,7 @@ impl Model for MybatisPlus {
             true => setup.worker,
             false => by_card_and_process(machine.disk, machine.random),
         };
-        if worker > 1023 {
-            machine.die("datacenter Id can't be greater than 31 or less than 0");
-        }
-        machine.claims(worker);
+        claim(worker, 1023, "datacenter Id can't be greater than 31 or less than 0", machine);
         Sequence { worker, last: -1, sequence: 0, spinning: false, waiting: BTreeMap::new() }
     }
 

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use super::field;
+use super::{claim, field};
 use floe::{MonoMillis, UnixMillis};
 use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
@@ -50,10 +50,7 @@ impl Model for Seata {
             true => setup.worker,
             false => *disk.get_or_insert_with(|| random.below(1 << 10)),
         };
-        if worker > 1023 {
-            machine.die("worker Id can't be greater than 1023 or less than 0");
-        }
-        machine.claims(worker);
+        claim(worker, 1023, "worker Id can't be greater than 1023 or less than 0", machine);
         let counter = (machine.wall() - EPOCH).cast_unsigned() << 12;
         IdWorker { worker, counter, sleeping: BTreeMap::new() }
     }

@@ -9,7 +9,7 @@
 //! Read from: f4b6a3/tsid-creator c5e0282 (5.2.6), `TsidFactory.java` (`create`, `getTime`, `getRandomCounter`,
 //! `Builder.getNode`). `originals.rs` plays the class itself beside this model.
 
-use super::{signed, snowflake};
+use super::{claim, signed, snowflake};
 use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
 const EPOCH: i64 = 1_577_836_800_000;
@@ -39,10 +39,7 @@ impl Model for Tsid {
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Factory {
         let node = if self.configured { setup.worker } else { machine.random.below(1 << 10) };
-        if node > 1023 {
-            machine.die("Node ID out of range [0, 1023]");
-        }
-        machine.claims(node);
+        claim(node, 1023, "Node ID out of range [0, 1023]", machine);
         Factory { node, last: 0, counter: machine.random.below(1 << COUNTER_BITS) }
     }
 

@@ -10,7 +10,7 @@
 //!
 //! Read from: twitter-archive/snowflake, tag snowflake-2010 (a8cb075), `IdWorker.scala` (`nextId`, `tilNextMillis`).
 
-use super::{signed, snowflake, spin};
+use super::{claim, signed, snowflake, spin};
 use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
 pub(super) const EPOCH: i64 = 1_288_834_974_657;
@@ -33,10 +33,7 @@ pub struct IdWorker {
 
 impl IdWorker {
     pub(super) fn new<M: Model>(worker: u64, machine: &mut Machine<'_, M>) -> Self {
-        if worker > 1023 {
-            machine.die("worker Id can't be greater than 31 or less than 0");
-        }
-        machine.claims(worker);
+        claim(worker, 1023, "worker Id can't be greater than 31 or less than 0", machine);
         Self { worker, last: -1, sequence: 0, spinning: false }
     }
 
