@@ -164,10 +164,9 @@ impl Service {
         if first_use {
             if new {
                 if matches!(name.as_str(), "." | "..") {
-                    return Err(Refusal::new(
-                        Status::UnknownName,
-                        format!("`{name}` is a step in a path, so no such name is made: use another name"),
-                    ));
+                    return Err(Refusal::unknown_name(format!(
+                        "`{name}` is a step in a path, so no such name is made: use another name"
+                    )));
                 }
                 self.room_with(caller, name)?;
                 self.pace(caller, name, births)?;
@@ -244,12 +243,9 @@ impl Service {
             return Ok(());
         }
         self.metrics.names_refused.inc();
-        Err(Refusal::new(
-            Status::Exhausted,
-            format!(
-                "the name `{name}` cannot be made: the patterns of the token `{caller}` already cover {most} names; raise max_names of that [[token]], list the name in a configuration file, or retire names that are no longer used (floe names retire)"
-            ),
-        ))
+        Err(Refusal::exhausted(format!(
+            "the name `{name}` cannot be made: the patterns of the token `{caller}` already cover {most} names; raise max_names of that [[token]], list the name in a configuration file, or retire names that are no longer used (floe names retire)"
+        )))
     }
 
     /// How many names with this prefix the ledger holds that have not ended, counted up to `enough`.
@@ -328,12 +324,12 @@ impl Service {
             DefineError::Name(_) => Refusal::bad(detail),
             DefineError::Mismatch { .. } | DefineError::AnotherKey { .. } => {
                 self.remember(name, Known::Mismatch(detail.as_str().into()));
-                Refusal::new(Status::Stopped, detail)
+                Refusal::stopped(detail)
             }
             DefineError::Unavailable(_) => report::unavailable().with_inside(detail),
-            DefineError::Retired { .. } => Refusal::new(Status::Exhausted, detail),
+            DefineError::Retired { .. } => Refusal::exhausted(detail),
             // The configured definition cannot be served, so no request is to blame.
-            DefineError::Definition(_) | DefineError::Invalid(_) => Refusal::new(Status::Stopped, detail),
+            DefineError::Definition(_) | DefineError::Invalid(_) => Refusal::stopped(detail),
             // And whatever a later version of the library adds.
             _ => {
                 self.stopped.notify_one();

@@ -119,8 +119,7 @@ async fn get(shared: &Shared, caller: &Caller, call: &'static Call, asked: &Aske
             Some(id) => Ok(id),
             // This ID goes to nobody. The next one is larger.
             None => number(mint(shared, caller, call, key).await?)?.ok_or_else(|| {
-                Refusal::new(
-                    Status::Exhausted,
+                Refusal::exhausted(
                     "the name mints 0 again and again, which Leaf's clients do not take as an ID",
                 )
             }),
@@ -167,10 +166,7 @@ pub(super) fn number(minted: Minted) -> Result<Option<String>, Refusal> {
         Minted::Texts(_) => None,
     };
     let id = id.ok_or_else(|| {
-        Refusal::new(
-            Status::Exhausted,
-            "the ID does not fit the 63 bits of a number: mint it with /v1/mint as text",
-        )
+        Refusal::exhausted("the ID does not fit the 63 bits of a number: mint it with /v1/mint as text")
     })?;
     Ok(Some(id).filter(|id| id != "0"))
 }
@@ -279,11 +275,11 @@ pub(super) async fn decode(
         None => Decoding::Error { error: "snowflake Id反解析发生异常!" },
     };
     let mut response = axum::Json(decoding).into_response();
-/// By Leaf's own arithmetic, which takes any number.
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     Ok(response)
 }
 
+/// By Leaf's own arithmetic, which takes any number.
 fn decoded(number: i64) -> Result<Decoded, Refusal> {
     const EPOCH_MS: i64 = 1_288_834_974_657;
     let millis = (number >> 22) + EPOCH_MS;

@@ -184,7 +184,7 @@ fn hello(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answ
             b"3" => Version::Three,
             // In Redis' own words: clients fall back to version 2 at the first, and report the second.
             other if std::str::from_utf8(other).is_ok_and(|text| text.parse::<i64>().is_ok()) => {
-                let refusal = Refusal::new(Status::BadRequest, "unsupported protocol version");
+                let refusal = Refusal::bad("unsupported protocol version");
                 return Err(Refused { word: "NOPROTO", refusal });
             }
             _ => {
