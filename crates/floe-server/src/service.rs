@@ -21,24 +21,24 @@ use crate::config::{Config, NewNames};
 use crate::metrics::{Metrics, NameMetrics};
 use crate::status::{Refusal, Status};
 
-mod births;
 pub(crate) mod call;
 mod date;
 pub(crate) mod endings;
 pub(crate) mod inspect;
 mod loaded;
 mod names;
+mod new_names;
 pub(crate) mod offered;
 mod opening;
 mod raise;
 mod report;
 
-use births::{Asked, Births};
 pub(crate) use call::Call;
 pub(crate) use date::DateText;
 use date::Dates;
 pub(crate) use inspect::{Field, Inspection, Opened, Reading};
 use names::Rules;
+use new_names::{Asked, NameBudget};
 use offered::Offered;
 pub(crate) use report::{NameReport, NamesPage, Readiness, SlotsPage};
 
@@ -64,7 +64,7 @@ pub(crate) struct Service {
     access: Access,
     open: RwLock<HashMap<Box<str>, Known>>,
     /// Names are opened one at a time, so that their limit holds and a hanging ledger blocks only one thread.
-    opening: Arc<tokio::sync::Mutex<Births>>,
+    opening: Arc<tokio::sync::Mutex<NameBudget>>,
     max_batch: u64,
     max_names: usize,
     new_names: NewNames,

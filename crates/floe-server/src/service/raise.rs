@@ -29,7 +29,7 @@ impl Service {
         self.check_above_first(name, next)?;
         let (open, begun) = self.opened_from(caller, call, name, Some(next)).await?;
         if matches!(begun, Some(Beginning::Here | Beginning::Unclaimed)) {
-            // The name was born with this call, at `next`.
+            // This call made the name, at `next`.
             return Ok(());
         }
         let (caller, name, definition) =
