@@ -89,35 +89,24 @@ impl Failure {
     }
 }
 
-impl From<floe::NameError> for Failure {
-    fn from(error: floe::NameError) -> Self {
-        Self::usage(error)
-    }
+/// What was asked for is wrong.
+macro_rules! usage {
+    ($($error:ty),+) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::usage(error)
+            }
+        }
+    )+};
 }
 
-impl From<floe::IdError> for Failure {
-    fn from(error: floe::IdError) -> Self {
-        Self::usage(error)
-    }
-}
-
-impl From<floe::LayoutError> for Failure {
-    fn from(error: floe::LayoutError) -> Self {
-        Self::usage(error)
-    }
-}
-
-impl From<floe::form::FormDefinitionError> for Failure {
-    fn from(error: floe::form::FormDefinitionError) -> Self {
-        Self::usage(error)
-    }
-}
-
-impl From<floe::DefinitionError> for Failure {
-    fn from(error: floe::DefinitionError) -> Self {
-        Self::usage(error)
-    }
-}
+usage!(
+    floe::NameError,
+    floe::IdError,
+    floe::LayoutError,
+    floe::DefinitionError,
+    floe::form::FormDefinitionError
+);
 
 impl From<floe::ledger::LedgerError> for Failure {
     fn from(error: floe::ledger::LedgerError) -> Self {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::arguments;
 use crate::failure::{Failure, Outcome};
-use crate::table::{Table, print, print_json};
+use crate::table::{print, print_json, table};
 
 pub(crate) fn run(nodes: usize, seed: u64, arguments: &arguments::Fleet) -> Outcome {
     let plan = plan(nodes, seed, arguments).map_err(Failure::usage)?;
@@ -35,25 +35,23 @@ fn plan(nodes: usize, seed: u64, arguments: &arguments::Fleet) -> Result<Plan, f
 }
 
 fn as_table(plan: &Plan, figures: &Figures) -> String {
-    let mut table = Table::new(&["", "MEAN", "MOST", "P99"]);
     let rates = [
         ("ledger writes per second", &figures.writes),
         ("ledger calls per second", &figures.calls),
         ("slots with a mark ahead", &figures.slots),
         ("slots with a recent mark", &figures.recent),
     ];
-    for (label, peaks) in rates {
-        let mean = decimal(peaks.mean_milli());
-        table.row([label.to_owned(), mean, grouped(peaks.peak), String::new()]);
-    }
+    let rates = rates.into_iter().map(|(label, peaks)| {
+        [label.to_owned(), decimal(peaks.mean_milli()), grouped(peaks.peak), String::new()]
+    });
     let probes = [
         ("probes for a slot at the start", &figures.probes_at_start),
         ("probes for a slot later", &figures.probes),
     ];
-    for (label, spread) in probes.into_iter().filter(|(_, spread)| spread.count() > 0) {
-        let mean = decimal(spread.mean_milli());
-        table.row([label.to_owned(), mean, grouped(spread.most()), grouped(spread.percentile_99())]);
-    }
+    let probes = probes.into_iter().filter(|(_, spread)| spread.count() > 0).map(|(label, spread)| {
+        let [most, most_of_99] = [spread.most(), spread.percentile_99()].map(grouped);
+        [label.to_owned(), decimal(spread.mean_milli()), most, most_of_99]
+    });
     let mut text = format!(
         "{} nodes with windows of {} on {} slots, seed {}, {} of virtual time\n\n{}\n",
         grouped(u64::try_from(plan.nodes).unwrap_or(u64::MAX)),
@@ -61,7 +59,7 @@ fn as_table(plan: &Plan, figures: &Figures) -> String {
         grouped(plan.layout.workers()),
         plan.seed,
         show_duration(Duration::from_secs(figures.lasted.as_secs())),
-        table.render(),
+        table(["", "MEAN", "MOST", "P99"], rates.chain(probes)),
     );
     text += &format!(
         "All started at once: {}, with at most {} writes per second.\n",

@@ -3,15 +3,14 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use floe::form::{Buffer, Form, FormDefinitionError, FormError, Key, KeyId, Keys};
+use floe::form::{Buffer, Escaped, Form, FormDefinitionError, FormError, Key, KeyId, Keys};
 use floe::kind::Uuid;
 use floe::{Definition, WideId};
 
 use crate::arguments::{self, Formed};
 use crate::failure::{Failure, Outcome};
-use crate::inspect::next_line;
-use crate::inspect::number;
-use crate::table::{Table, print};
+use crate::inspect::{next_line, number};
+use crate::table::{print, table};
 
 /// Where a key is that nobody else on the machine sees.
 const KEY_VARIABLE: &str = "FLOE_FORM_KEY";
@@ -172,13 +171,12 @@ fn read_keys(file: &Path) -> Outcome<String> {
     })
 }
 
-/// A value as a form's text has it: what is no printable ASCII, and what divides, is escaped.
+/// A value as a form's text has it. Commas divide the words of a block list.
 fn escaped(key: &str, value: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'%' && (byte != b',' || key == "blocklist");
-    value
-        .bytes()
-        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
+    match key {
+        "blocklist" => value.split(',').map(|word| Escaped(word).to_string()).collect::<Vec<_>>().join(","),
+        _ => Escaped(value).to_string(),
+    }
 }
 
 fn is_type_id(form: &Form) -> bool {
@@ -276,20 +274,20 @@ const EXAMPLES: [(&str, &str); 15] = [
 ];
 
 fn list() -> Outcome<String> {
-    let mut table = Table::new(&["FORM", "EXAMPLE", "WHAT IT IS"]);
     let mut buffer = Buffer::new();
     let keys = Keys::new().with(KeyId::new(1), Key::from(EXAMPLE_KEY))?;
-    for (text, what) in EXAMPLES {
+    let row = |(text, what): (&str, &str)| -> Outcome<[String; 3]> {
         let form = text.parse::<Form>()?.with_keys(&keys)?;
         let number = if is_type_id(&form) { EXAMPLE_UUID } else { EXAMPLE };
         let example = form.encode(number, &mut buffer).map_err(Failure::new)?;
-        table.row([text.to_owned(), example.to_owned(), what.to_owned()]);
-    }
+        Ok([text.to_owned(), example.to_owned(), what.to_owned()])
+    };
+    let rows: Vec<_> = EXAMPLES.into_iter().map(row).collect::<Outcome<_>>()?;
     Ok(format!(
         "{}\nThe examples write {EXAMPLE}, the TypeID {}, and the sealed form has the key 000102030405060708090a0b0c0d0e0f.\n\
          Forms of digits take width=N (exactly N digits) or pad=N (at least N digits). All forms take bits=N for numbers of more\n\
          than {} bits. floe form encode FORM NUMBER writes a number; --set adds a setting.\n",
-        table.render(),
+        table(["FORM", "EXAMPLE", "WHAT IT IS"], rows),
         Uuid::from_u128(EXAMPLE_UUID),
         Form::BITS
     ))

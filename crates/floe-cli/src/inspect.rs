@@ -14,7 +14,7 @@ use crate::names;
 use crate::place::{configured, now};
 use crate::reading::{json, line, summary};
 use crate::remote::{Remote, path_segment};
-use crate::table::{Table, print_json, print_painted};
+use crate::table::{print_json, print_painted, table};
 
 /// How many readings beside the best are shown to people.
 const MOST_OTHERS: usize = 8;
@@ -229,11 +229,7 @@ fn shown(found: &[Reading], explain: bool) -> String {
         return text;
     }
     text.push_str("\nAn ID does not say what it is. This one may also be, the likeliest first:\n\n");
-    let mut table = Table::new(&["KIND", "TIME", "FIELDS"]);
-    for other in others.iter().take(MOST_OTHERS) {
-        table.row(line(other));
-    }
-    text.push_str(&table.render());
+    text.push_str(&table(["KIND", "TIME", "FIELDS"], others.iter().take(MOST_OTHERS).map(line)));
     if let Some(more) = others.len().checked_sub(MOST_OTHERS).filter(|more| *more > 0) {
         text.push_str(&format!("and {more} more, which --json prints\n"));
     }

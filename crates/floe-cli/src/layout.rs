@@ -8,7 +8,7 @@ use crate::arguments;
 use crate::drawing::{Cell, draw};
 use crate::failure::{Failure, Outcome};
 use crate::place::now;
-use crate::table::{Table, print, print_json, print_painted};
+use crate::table::{aligned, print, print_json, print_painted, table};
 
 /// The first number above those that a JavaScript number holds exactly.
 const JAVASCRIPT_END: u128 = 1 << 53;
@@ -74,23 +74,14 @@ impl Asked {
 
 /// The presets side by side.
 fn presets() -> String {
-    let mut table = Table::new(&[
-        "PRESET",
-        "FIELDS",
-        "BITS",
-        "TICK",
-        "WORKERS",
-        "IDS/S EACH",
-        "LASTS",
-        "UNTIL",
-        "JAVASCRIPT",
-    ]);
-    for Preset { name, layout, .. } in PRESETS {
+    let headings =
+        ["PRESET", "FIELDS", "BITS", "TICK", "WORKERS", "IDS/S EACH", "LASTS", "UNTIL", "JAVASCRIPT"];
+    let rows = PRESETS.iter().map(|Preset { name, layout, .. }| {
         let fields: Vec<String> = layout.fields().map(|field| field.bits().to_string()).collect();
         // Past the year 9999 there is no date to write.
         let until = layout.horizon().to_string();
         let until = until.split_once('T').map_or("after 9999", |(date, _)| date).to_owned();
-        table.row([
+        [
             (*name).to_owned(),
             fields.join("+"),
             layout.total_bits().to_string(),
@@ -100,9 +91,10 @@ fn presets() -> String {
             layout.lifetime(),
             until,
             if is_exact(layout) { "exact" } else { "as text" }.to_owned(),
-        ]);
-    }
-    format!("{}\nfloe layout PRESET draws one, and names the source of its numbers.\n", table.render())
+        ]
+    });
+    let table = table(headings, rows);
+    format!("{table}\nfloe layout PRESET draws one, and names the source of its numbers.\n")
 }
 
 fn shown(layout: &Layout, preset: Option<&Preset>, note: Option<String>, now: UnixMillis) -> String {
@@ -145,11 +137,6 @@ fn shown(layout: &Layout, preset: Option<&Preset>, note: Option<String>, now: Un
         ("last of all", last(layout)),
     ]);
     format!("{head}\n{}\n{facts}", draw(&cells))
-}
-
-fn aligned(lines: &[(&str, String)]) -> String {
-    let width = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
-    lines.iter().map(|(label, value)| format!("{label:width$}  {value}\n")).collect()
 }
 
 fn bits(layout: &Layout) -> String {
@@ -339,18 +326,17 @@ fn beside(asked: &TooWide) -> String {
             Cell { name: name.to_owned(), bits, shift: below, value: None }
         })
         .collect();
-    let mut table = Table::new(&["LAYOUT", "LASTS", "WORKERS", "IDS/S EACH", "GIVES UP"]);
-    for Proposal { layout, gives_up } in &asked.proposals {
+    let proposed = asked.proposals.iter().map(|Proposal { layout, gives_up }| {
         let spec = match layout.tick_millis() {
             1 => layout.spec(),
             _ => format!("{} tick={}", layout.spec(), tick(layout).replace(' ', "")),
         };
-        table.row(row(spec, layout, gives_up));
-    }
-    if let Some(wide) = &asked.wide {
-        table.row(row(format!("{} wide", asked.spec), wide, "128 bits in place of 64"));
-    }
-    format!("{}\nThe nearest that fit:\n\n{}\n", draw(&cells), table.render())
+        row(spec, layout, gives_up)
+    });
+    let wide = asked.wide.iter();
+    let wide = wide.map(|wide| row(format!("{} wide", asked.spec), wide, "128 bits in place of 64"));
+    let table = table(["LAYOUT", "LASTS", "WORKERS", "IDS/S EACH", "GIVES UP"], proposed.chain(wide));
+    format!("{}\nThe nearest that fit:\n\n{table}\n", draw(&cells))
 }
 
 fn row(spec: String, layout: &Layout, gives_up: &str) -> [String; 5] {

@@ -11,7 +11,7 @@ use crate::inspect::number;
 use crate::names;
 use crate::place;
 use crate::slots;
-use crate::table::{Table, print, print_json};
+use crate::table::{print, print_json, table};
 
 /// `floe marks list`.
 pub(crate) fn list(ledger: &arguments::Ledger, json: bool) -> Outcome {
@@ -28,11 +28,10 @@ pub(crate) fn list(ledger: &arguments::Ledger, json: bool) -> Outcome {
         });
         return print_json(&rows.collect::<Value>());
     }
-    let mut table = Table::new(&["NAME", "KIND", "NEXT", "MARK"]);
-    for (name, text, mark, next) in rows {
-        table.row([name, text.split(' ').next().unwrap_or_default().to_owned(), next, mark.to_string()]);
-    }
-    print(&table.render())
+    let rows = rows.map(|(name, text, mark, next)| {
+        [name, text.split(' ').next().unwrap_or_default().to_owned(), next, mark.to_string()]
+    });
+    print(&table(["NAME", "KIND", "NEXT", "MARK"], rows))
 }
 
 /// The records of all names that have a mark.

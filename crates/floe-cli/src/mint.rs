@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use floe::ledger::Beginning;
-use floe::{Floe, MintError, Minted, Name, NameOptions, NameState};
+use floe::{Floe, MintError, Name, NameOptions, NameState};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::arguments;
@@ -101,7 +101,7 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
         let count = out.left.min(BATCH);
         written = match said_after_a_while(&told, || handle.mint_many(count), || what_is_missing(&floe, name))
         {
-            Ok(minted) => out.minted(minted),
+            Ok(minted) => out.each(minted),
             Err(MintError::Busy { retry }) => {
                 std::thread::park_timeout(retry);
                 Ok(())
@@ -169,7 +169,7 @@ fn from_server(server: &Remote, name: &Name, arguments: &arguments::Mint, out: &
                 if ids.len() as u64 != batch {
                     return Err(server.foreign(format_args!("{} IDs instead of {batch}", ids.len())));
                 }
-                out.lines(&ids)?;
+                out.each(ids.into_iter())?;
             }
             503 if waited < PATIENCE => {
                 let wait = answer.retry_after.unwrap_or(Duration::from_secs(1)).min(PATIENCE);
@@ -228,19 +228,6 @@ impl Output {
             progress.set_style(style.with_key("rate", rate));
         }
         Self { out: BufWriter::with_capacity(1 << 16, stdout.lock()), left: count, progress }
-    }
-
-    fn minted(&mut self, minted: Minted) -> Outcome {
-        match minted {
-            Minted::Numbers(ids) => self.each(ids),
-            Minted::Wide(ids) => self.each(ids),
-            Minted::Dated(ids) => self.each(ids),
-            Minted::Texts(ids) => self.each(ids),
-        }
-    }
-
-    fn lines(&mut self, ids: &[&str]) -> Outcome {
-        self.each(ids.iter())
     }
 
     fn each(&mut self, ids: impl Iterator<Item = impl std::fmt::Display>) -> Outcome {

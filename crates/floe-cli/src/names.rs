@@ -10,7 +10,7 @@ use crate::arguments::{self, NamesCommand};
 use crate::failure::{Failure, Outcome};
 use crate::place;
 use crate::remote::{Remote, path_segment};
-use crate::table::{Table, print, print_json};
+use crate::table::{print, print_json, table};
 
 pub(crate) fn run(arguments: &arguments::Names) -> Outcome {
     if let Some(NamesCommand::Retire { name, ledger }) = &arguments.command {
@@ -26,19 +26,13 @@ pub(crate) fn run(arguments: &arguments::Names) -> Outcome {
         let records = names.iter().map(|(name, text)| record(name, text, retired.get(name)));
         return print_json(&records.collect());
     }
-    let mut table = Table::new(&["NAME", "KIND", "HORIZON", "RETIRED", "DEFINITION"]);
-    for (name, text) in &names {
+    let rows = names.iter().map(|(name, text)| {
         let (_, rest) = text.split_once(' ').unwrap_or_default();
         let known = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
-        table.row([
-            name.clone(),
-            kind(text),
-            known(horizon(text)),
-            known(retired.get(name).cloned()),
-            rest.to_owned(),
-        ]);
-    }
-    print(&table.render())
+        let (horizon, retired) = (known(horizon(text)), known(retired.get(name).cloned()));
+        [name.clone(), kind(text), horizon, retired, rest.to_owned()]
+    });
+    print(&table(["NAME", "KIND", "HORIZON", "RETIRED", "DEFINITION"], rows))
 }
 
 /// `floe names retire`.
@@ -139,8 +133,7 @@ fn served(server: &Remote, json: bool) -> Outcome {
     if json {
         return print_json(&names.into());
     }
-    let mut table = Table::new(&["NAME", "KIND", "STATE", "MINTED", "HORIZON", "DEFINITION"]);
-    for name in &names {
+    let rows = names.iter().map(|name| {
         let text = |key: &str| match name.get(key) {
             Some(Value::String(text)) => text.clone(),
             None | Some(Value::Null) => "-".to_owned(),
@@ -148,14 +141,8 @@ fn served(server: &Remote, json: bool) -> Outcome {
         };
         let definition = text("definition");
         let (_, rest) = definition.split_once(' ').unwrap_or_default();
-        table.row([
-            text("name"),
-            text("kind"),
-            text("state"),
-            text("minted"),
-            text("horizon"),
-            rest.to_owned(),
-        ]);
-    }
-    print(&table.render())
+        let [name, kind, state, minted, horizon] = ["name", "kind", "state", "minted", "horizon"].map(text);
+        [name, kind, state, minted, horizon, rest.to_owned()]
+    });
+    print(&table(["NAME", "KIND", "STATE", "MINTED", "HORIZON", "DEFINITION"], rows))
 }

@@ -4,14 +4,14 @@ use floe::inspect::Reading;
 use serde_json::Value;
 
 use crate::drawing::{Cell, draw};
+use crate::table::aligned;
 
 /// A line for each thing that the ID says, and its bits.
 pub(crate) fn summary(reading: &Reading) -> String {
     let mut lines = vec![("id", reading.text.as_str()), ("kind", reading.title.as_str())];
     lines.extend(reading.facts.iter().map(|(label, value)| (label.as_str(), value.as_str())));
     lines.extend(reading.notes.iter().map(|note| ("note", note.as_str())));
-    let width = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
-    let mut text: String = lines.iter().map(|(label, value)| format!("{label:width$}  {value}\n")).collect();
+    let mut text = aligned(&lines);
     if !reading.fields.is_empty() {
         text.push('\n');
         text.push_str(&draw(&reading.fields.iter().map(Cell::from).collect::<Vec<_>>()));

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::arguments;
 use crate::failure::Outcome;
-use crate::table::{Table, print, print_json};
+use crate::table::{print, print_json, table};
 
 pub(crate) fn run(arguments: &arguments::Realm) -> Outcome {
     let realm = arguments.ledger.settings()?.realm;
@@ -13,7 +13,5 @@ pub(crate) fn run(arguments: &arguments::Realm) -> Outcome {
     if arguments.json {
         return print_json(&json!({ "realm": realm, "realm_id": id, "ledger": shown }));
     }
-    let mut table = Table::new(&["REALM", "ID", "LEDGER"]);
-    table.row([realm, id, shown]);
-    print(&table.render())
+    print(&table(["REALM", "ID", "LEDGER"], [[realm, id, shown]]))
 }

@@ -18,7 +18,7 @@ use jiff::SignedDuration;
 use crate::arguments::{self, MIXES};
 use crate::failure::{Failure, Outcome};
 use crate::fleet;
-use crate::table::{Table, print};
+use crate::table::{print, table};
 use cell::Cell;
 
 const SEEDS: u64 = 1_000;
@@ -240,13 +240,11 @@ fn virtual_time(plan: &Plan) -> String {
 
 /// The smallest seed with each kind of wrong.
 fn firsts(ran: &Ran) -> String {
-    let mut table = Table::new(&["WRONG", "FIRST SEED", "WHAT WAS SEEN"]);
-    for (wrong, heading) in WRONGS {
-        if let Some((seed, words)) = ran.first(wrong) {
-            table.row([heading.to_owned(), seed.to_string(), words.clone()]);
-        }
-    }
-    table.render()
+    let rows = WRONGS.into_iter().filter_map(|(wrong, heading)| {
+        let (seed, words) = ran.first(wrong)?;
+        Some([heading.to_owned(), seed.to_string(), words.clone()])
+    });
+    table(["WRONG", "FIRST SEED", "WHAT WAS SEEN"], rows)
 }
 
 /// The command line that runs this seed again.
@@ -285,10 +283,9 @@ fn all(plan: &Plan, jobs: usize) -> Outcome {
     });
     let headings =
         ["MODEL", "IDS", "TWICE", "FIRST SEED", "OUT OF ORDER", "REFUSED", "UNANSWERED", "CALLS", "DIGEST"];
-    let mut table = Table::new(&headings);
-    for (entrant, ran) in &rans {
+    let rows = rans.iter().map(|(entrant, ran)| {
         let counts = &ran.counts;
-        table.row([
+        [
             entrant.name.to_owned(),
             grouped(counts.minted),
             if counts.twice == 0 { "none".to_owned() } else { grouped(counts.twice) },
@@ -298,13 +295,14 @@ fn all(plan: &Plan, jobs: usize) -> Outcome {
             grouped(counts.unanswered),
             grouped(counts.asked),
             format!("{:016x}", ran.digest),
-        ]);
-    }
+        ]
+    });
+    let table = table(headings, rows);
     let seeds = match plan.seeds {
         1 => format!("seed {}", plan.first),
         seeds => format!("{} seeds from {}", grouped(seeds), plan.first),
     };
-    print(&format!("{seeds}, {} of virtual time for each model\n\n{}", virtual_time(plan), table.render()))?;
+    print(&format!("{seeds}, {} of virtual time for each model\n\n{}", virtual_time(plan), table))?;
     match rans.iter().find(|(entrant, _)| entrant.is_floe()) {
         Some((floe, ran)) if ran.bad > 0 => Err(broke(&replay(floe, plan, least(ran)), least(ran))),
         _ => Ok(()),

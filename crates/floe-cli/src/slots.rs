@@ -8,7 +8,7 @@ use crate::arguments;
 use crate::failure::Outcome;
 use crate::place::{all, now};
 use crate::remote::Remote;
-use crate::table::{Table, print, print_json};
+use crate::table::{print, print_json, table};
 
 /// A slot's record as people read it.
 struct Slot {
@@ -33,11 +33,8 @@ pub(crate) fn run(arguments: &arguments::Slots) -> Outcome {
     if arguments.json {
         return print_json(&slots.iter().map(Slot::json).collect());
     }
-    let mut table = Table::new(&["BITS", "WORKER", "MARK", "FROM NOW", "LIVE", "HOST", "PID", "SINCE"]);
-    for slot in &slots {
-        table.row(slot.cells());
-    }
-    print(&table.render())
+    let headings = ["BITS", "WORKER", "MARK", "FROM NOW", "LIVE", "HOST", "PID", "SINCE"];
+    print(&table(headings, slots.iter().map(Slot::cells)))
 }
 
 fn stored(ledger: &dyn Ledger, now: UnixMillis) -> Outcome<Vec<Slot>> {

@@ -4,42 +4,26 @@ use std::io::Write;
 
 use crate::failure::{Failure, Outcome};
 
-/// Rows of text under a heading, each column as wide as its widest cell.
-pub(crate) struct Table {
-    rows: Vec<Vec<String>>,
+/// Rows under a heading: a line each, two spaces between columns, and each column as wide as its widest cell.
+pub(crate) fn table<const N: usize>(
+    headings: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let rows: Vec<[String; N]> = std::iter::once(headings.map(str::to_owned)).chain(rows).collect();
+    let widths: [usize; N] = std::array::from_fn(|column| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    });
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
 }
 
-impl Table {
-    /// A table with these headings.
-    pub(crate) fn new(headings: &[&str]) -> Self {
-        Self { rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()] }
-    }
-
-    /// One more row.
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.into());
-    }
-
-    /// The text, with a line for each row and two spaces between columns.
-    pub(crate) fn render(&self) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width_of = |column: usize| {
-            self.rows
-                .iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width_of).collect();
-        let mut text = String::new();
-        for row in &self.rows {
-            let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
-            text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-            text.push('\n');
-        }
-        text
-    }
+/// Values behind their labels, a line each, one below the other.
+pub(crate) fn aligned(lines: &[(&str, impl std::fmt::Display)]) -> String {
+    let width = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+    lines.iter().map(|(label, value)| format!("{label:width$}  {value}\n")).collect()
 }
 
 /// Writes all of `text` to stdout.
@@ -61,13 +45,15 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use super::Table;
+    use super::table;
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let mut table = Table::new(&["NAME", "KIND", "NEXT"]);
-        table.row(["a".into(), "snowflake".into(), String::new()]);
-        table.row(["größer".into(), "counter".into(), "7".into()]);
-        assert_eq!(table.render(), "NAME    KIND       NEXT\na       snowflake\ngrößer  counter    7\n");
+        let rows = [
+            ["a".to_owned(), "snowflake".to_owned(), String::new()],
+            ["größer".to_owned(), "counter".to_owned(), "7".to_owned()],
+        ];
+        let text = table(["NAME", "KIND", "NEXT"], rows);
+        assert_eq!(text, "NAME    KIND       NEXT\na       snowflake\ngrößer  counter    7\n");
     }
 }

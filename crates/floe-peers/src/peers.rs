@@ -124,6 +124,14 @@ pub use registry::{Entry, Registry, Reply, Request};
 /// All of these mint one kind of ID, which increases on each generator during its life.
 const NAMES: &[NameInfo] = &[NameInfo { label: "id", domain: 0, order: Order::Life }];
 
+/// A process takes a worker id, and gives up with `words` if it is above `most`.
+fn claim<M: Model>(worker: u64, most: u64, words: &str, machine: &mut Machine<'_, M>) {
+    if worker > most {
+        machine.die(words);
+    }
+    machine.claims(worker);
+}
+
 /// A thread spins until the wall clock is past `last`. It looks again when the clock should be there if it runs on as
 /// it is, and after 50 ms at the latest.
 fn spin<M: Model>(machine: &Machine<'_, M>, last: i64) -> Verdict {

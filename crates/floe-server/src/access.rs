@@ -285,12 +285,9 @@ impl Caller {
         }
         // Whether the name exists is not said.
         let shown: String = name.chars().take(40).collect();
-        Err(Refusal::new(
-            Status::Forbidden,
-            format!(
-                "the token `{self}` is not for the name {shown:?}: use a token that lists it, or add it to `names` of that [[token]]"
-            ),
-        ))
+        Err(Refusal::forbidden(format!(
+            "the token `{self}` is not for the name {shown:?}: use a token that lists it, or add it to `names` of that [[token]]"
+        )))
     }
 
     /// Refuses a caller that may not see every name.
@@ -301,16 +298,14 @@ impl Caller {
         self.check()?;
         let all = |rule: &NameRule| matches!(rule, NameRule::Pattern(prefix) if prefix.is_empty());
         match &self.0 {
-            Who::Visitor(_) => Err(Refusal::new(
-                Status::Forbidden,
+            Who::Visitor(_) => Err(Refusal::forbidden(
                 "this shows every name, and a token of tinyid's is for one name: use a [[token]] with names = [\"*\"]",
             )),
-            Who::Bearer(bearer) if !bearer.settings.names.iter().any(all) => Err(Refusal::new(
-                Status::Forbidden,
-                format!(
+            Who::Bearer(bearer) if !bearer.settings.names.iter().any(all) => {
+                Err(Refusal::forbidden(format!(
                     "this shows every name, and the token `{self}` is not for all names: use one with names = [\"*\"]"
-                ),
-            )),
+                )))
+            }
             _ => Ok(()),
         }
     }
@@ -322,16 +317,12 @@ impl Caller {
     pub(crate) fn check_raise(&self, name: &str) -> Result<(), Refusal> {
         self.check_name(name)?;
         match &self.0 {
-            Who::Visitor(_) => Err(Refusal::new(
-                Status::Forbidden,
+            Who::Visitor(_) => Err(Refusal::forbidden(
                 "a token of tinyid's may not raise names, since this cannot be undone: use floe marks raise",
             )),
-            Who::Bearer(bearer) if !bearer.settings.raise => Err(Refusal::new(
-                Status::Forbidden,
-                format!(
-                    "the token `{self}` may not raise names, since this cannot be undone: set `raise = true` in its [[token]], or use floe marks raise"
-                ),
-            )),
+            Who::Bearer(bearer) if !bearer.settings.raise => Err(Refusal::forbidden(format!(
+                "the token `{self}` may not raise names, since this cannot be undone: set `raise = true` in its [[token]], or use floe marks raise"
+            ))),
             _ => Ok(()),
         }
     }
@@ -352,15 +343,12 @@ impl Caller {
         let of = realm.map_or(String::new(), |realm| {
             format!(" of the realm {:?}", realm.chars().take(40).collect::<String>())
         });
-        Err(Refusal::new(
-            Status::Forbidden,
-            match &self.0 {
+        Err(Refusal::forbidden(match &self.0 {
                 Who::Bearer(_) => format!(
                     "the token `{self}` may not use the ledger{of}: add the realm to `ledger` of that [[token]]"
                 ),
                 _ => "this server offers its ledger only to tokens that may use it: give a [[token]] `ledger = [\"default\"]`, the realms that its bearer may use (floe token new), and show that token".to_owned(),
-            },
-        ))
+            }))
     }
 
     /// Whether the caller may know of `name`.

@@ -18,7 +18,6 @@ use floe_ledger::{OpenError, Opening};
 use floe_wire::Protocol;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use tracing_subscriber::filter::Targets;
 
 use crate::tls::TlsSettings;
 
@@ -30,7 +29,7 @@ mod names;
 mod places;
 mod reader;
 mod rules;
-mod starter;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -43,6 +42,7 @@ pub use places::Places;
 pub use reader::ConfigError;
 use reader::{Complaints, Document, Section};
 pub(crate) use rules::RuleIndex;
+pub use tables::{ClockSettings, DefaultNames, Limits, LogFormat, LogSettings};
 pub use tokens::{NativeHash, NewToken, TinyIdToken, TokenHash, TokenSettings};
 
 /// All settings of a server. Make one with [`standalone`](Self::standalone) or [`load`](Self::load), change it with
@@ -117,82 +117,6 @@ pub struct Config {
     pub places: Places,
 }
 
-/// What to do about a clock that moves.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ClockSettings {
-    /// The largest rollback that the node mints through; after a larger one, it refuses to mint.
-    pub max_hold: Duration,
-    /// How long a call waits for a clock that went back, before anything else.
-    pub wait: Duration,
-    /// Whether snowflake names mint only while this machine's clock is within ten seconds of the ledger's, if the
-    /// ledger has one.
-    pub check_ledger: bool,
-}
-
-/// What bounds every wait, buffer, batch and count.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Limits {
-    /// The most IDs in one call.
-    pub max_batch: u64,
-    /// The most names in memory, beside those that are listed. One more replaces unused names, which are loaded from
-    /// the ledger again when they are asked for.
-    pub max_names: usize,
-    /// The most names that the bearers of each token may make in an hour by first use.
-    pub new_names_per_hour: u32,
-    /// The most names with a label of their own in the metrics; the others share one.
-    pub metric_names: usize,
-    /// The longest that a call waits for its IDs.
-    pub max_wait: Duration,
-    /// The longest that a request takes until its answer begins.
-    pub request_timeout: Duration,
-    /// The longest body of a request, in bytes.
-    pub body_bytes: usize,
-    /// The longest URI, in bytes.
-    pub uri_bytes: usize,
-    /// The longest header of a request, in bytes.
-    pub header_bytes: usize,
-    /// The most fields in a request's header.
-    pub header_count: usize,
-    /// The most memory that is held for all clients together, in bytes: requests that are not whole, answers that are not
-    /// read, and what connections cost by themselves.
-    pub memory: usize,
-    /// The most connections at once, over all listeners.
-    pub connections: usize,
-    /// The most connections at once of one address (of IPv6, one network of 64 bits); `None` is half of
-    /// [`connections`](Self::connections).
-    pub connections_per_address: Option<usize>,
-    /// The most connections at once that show one token; `None` is half of [`connections`](Self::connections).
-    pub connections_per_token: Option<usize>,
-    /// The most requests at once on one HTTP/2 connection.
-    pub streams: u32,
-    /// How long a client may take to log in, and to send a request's header, or the whole request if the protocol has no header.
-    pub header_timeout: Duration,
-    /// How long a connection stays open without a request.
-    pub idle_timeout: Duration,
-    /// How long a client may stop reading before its connection is closed.
-    pub stall_timeout: Duration,
-    /// How long `/readyz` fails before the listeners close at shutdown.
-    pub drain_delay: Duration,
-    /// How long requests may take to finish at shutdown.
-    pub drain_timeout: Duration,
-}
-
-impl Limits {
-    /// The longest request of a protocol that has no header, in bytes.
-    pub(crate) fn request_bytes(&self) -> usize {
-        self.header_bytes + self.body_bytes
-    }
-}
-
-/// The names behind calls that name none: those of systems that had one generator for all keys.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DefaultNames {
-    /// Twitter's Snowflake over Thrift.
-    pub thrift: String,
-    /// katsubushi over HTTP and gRPC.
-    pub katsubushi: String,
-}
-
 /// What a server does about a name that may be minted and that the ledger does not know yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewNames {
@@ -204,79 +128,9 @@ pub enum NewNames {
     FromOne,
 }
 
-/// How to log.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LogSettings {
-    /// `text` for people, `json` for machines.
-    pub format: LogFormat,
-    /// A level (`error` to `trace`, or `off`), or a filter such as `info,floe_server=debug`.
-    pub level: String,
-}
-
-impl LogSettings {
-    /// What `level` lets through.
-    pub(crate) fn filter(&self) -> Result<Targets, String> {
-        filter(&self.level)
-    }
-}
-
-/// How a log line is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// For machines: one JSON object a line.
-    Json,
-}
-
 impl NewNames {
     const WORDS: &[(&str, Self)] =
         &[("refuse", Self::Refuse), ("ask for first", Self::AskForFirst), ("from 1", Self::FromOne)];
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            max_batch: 100_000,
-            max_names: 10_000,
-            new_names_per_hour: 10_000,
-            metric_names: 1_000,
-            max_wait: Duration::from_secs(2),
-            request_timeout: Duration::from_secs(10),
-            body_bytes: 64 << 10,
-            uri_bytes: 8 << 10,
-            header_bytes: 16 << 10,
-            header_count: 64,
-            memory: 256 << 20,
-            connections: 4_096,
-            connections_per_address: None,
-            connections_per_token: None,
-            streams: 128,
-            header_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(75),
-            stall_timeout: Duration::from_secs(20),
-            drain_delay: Duration::ZERO,
-            drain_timeout: Duration::from_secs(10),
-        }
-    }
-}
-
-impl Default for ClockSettings {
-    fn default() -> Self {
-        Self { max_hold: Duration::from_secs(3600), wait: Duration::from_millis(5), check_ledger: true }
-    }
-}
-
-impl Default for DefaultNames {
-    fn default() -> Self {
-        Self { thrift: "snowflake".to_owned(), katsubushi: "katsubushi".to_owned() }
-    }
-}
-
-impl Default for LogSettings {
-    fn default() -> Self {
-        Self { format: LogFormat::Text, level: "info".to_owned() }
-    }
 }
 
 impl Config {
@@ -542,7 +396,7 @@ impl Config {
 
     /// A short configuration to begin with, for people: valid as it is, with what a first file needs and why.
     pub fn starter_text() -> &'static str {
-        starter::TEXT
+        include_str!("config/starter.toml")
     }
 
     /// Every default, as commented TOML that reads back as the defaults.
@@ -599,7 +453,7 @@ impl Config {
 
     fn read(&mut self, section: &Section<'_, '_>) {
         use reader::{boolean, duration_within, text, within};
-        let (millisecond, day) = (Duration::from_millis(1), Duration::from_secs(86_400));
+        let day = Duration::from_secs(86_400);
         section.set("realm", &mut self.realm, name);
         if let Some(read) = section.read("ledger", ledger::ledger) {
             self.ledger = read.url;
@@ -628,48 +482,10 @@ impl Config {
         section.set("threads", &mut self.threads, |value| within(1..=256)(value).map(Some));
         section
             .set("new_names", &mut self.new_names, |value| reader::one_of(NewNames::WORDS)(value).map(Some));
-        section.table("clock", |section| {
-            let clock = &mut self.clock;
-            section.set("max_hold", &mut clock.max_hold, duration_within(Duration::ZERO..=day * 366));
-            section.set("wait", &mut clock.wait, duration_within(Duration::ZERO..=Duration::from_secs(60)));
-            const LEDGER: &[(&str, bool)] = &[("check", true), ("ignore", false)];
-            section.set("ledger", &mut clock.check_ledger, reader::one_of(LEDGER));
-        });
-        section.table("log", |section| {
-            const FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", LogFormat::Json)];
-            section.set("format", &mut self.log.format, reader::one_of(FORMATS));
-            section.set("level", &mut self.log.level, level);
-        });
-        section.table("default_names", |section| {
-            section.set("thrift", &mut self.default_names.thrift, name);
-            section.set("katsubushi", &mut self.default_names.katsubushi, name);
-        });
-        section.table("limits", |section| {
-            let limits = &mut self.limits;
-            let short = || duration_within(millisecond..=Duration::from_secs(3600));
-            section.set("max_batch", &mut limits.max_batch, within(1..=10_000_000));
-            section.set("max_names", &mut limits.max_names, within(1..=1_000_000));
-            section.set("new_names_per_hour", &mut limits.new_names_per_hour, within(1..=1_000_000));
-            section.set("metric_names", &mut limits.metric_names, within(0..=100_000));
-            section.set("max_wait", &mut limits.max_wait, short());
-            section.set("request_timeout", &mut limits.request_timeout, short());
-            section.set("body_bytes", &mut limits.body_bytes, within(0..=64 << 20));
-            section.set("uri_bytes", &mut limits.uri_bytes, within(512..=65_000));
-            section.set("header_bytes", &mut limits.header_bytes, within(1024..=1 << 20));
-            section.set("header_count", &mut limits.header_count, within(8..=1000));
-            section.set("memory", &mut limits.memory, reader::bytes_within(16 << 20..=1 << 40));
-            section.set("connections", &mut limits.connections, within(1..=1_000_000));
-            let share = |value: &DeValue<'_>| within(1..=1_000_000)(value).map(Some);
-            section.set("connections_per_address", &mut limits.connections_per_address, share);
-            section.set("connections_per_token", &mut limits.connections_per_token, share);
-            section.set("streams", &mut limits.streams, within(1..=10_000));
-            section.set("header_timeout", &mut limits.header_timeout, short());
-            section.set("idle_timeout", &mut limits.idle_timeout, short());
-            section.set("stall_timeout", &mut limits.stall_timeout, short());
-            let drain = || duration_within(Duration::ZERO..=Duration::from_secs(3600));
-            section.set("drain_delay", &mut limits.drain_delay, drain());
-            section.set("drain_timeout", &mut limits.drain_timeout, drain());
-        });
+        section.table("clock", |section| self.clock.read(section));
+        section.table("log", |section| self.log.read(section));
+        section.table("default_names", |section| self.default_names.read(section));
+        section.table("limits", |section| self.limits.read(section));
     }
 }
 
@@ -805,21 +621,4 @@ fn worker(value: &DeValue<'_>) -> Result<WorkerChoice, String> {
         }
         other => Err(format!("found {}: {expected}", reader::shown(other))),
     }
-}
-
-fn level(value: &DeValue<'_>) -> Result<String, String> {
-    let level = reader::text(value)?;
-    filter(&level)?;
-    Ok(level)
-}
-
-fn filter(level: &str) -> Result<Targets, String> {
-    let known = |word: &str| matches!(word, "off" | "error" | "warn" | "info" | "debug" | "trace");
-    let fine = |part: &str| known(part.rsplit('=').next().unwrap_or(part)) && !part.contains('[');
-    let filter = level.parse().ok().filter(|_| level.split(',').all(fine));
-    filter.ok_or_else(|| {
-        format!(
-            "{level:?} is not a level: write off, error, warn, info, debug or trace, or a filter such as \"info,floe_server=debug\""
-        )
-    })
 }

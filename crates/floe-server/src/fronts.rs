@@ -190,7 +190,7 @@ mod tests {
     use crate::status::Status;
 
     #[test]
-    fn each_kind_answers_its_calls_and_is_born_of_one_that_fits() {
+    fn each_kind_answers_its_calls_and_is_made_by_one_that_fits() {
         let definition = |text: &str| text.parse::<Definition>().unwrap();
         let numbers = [
             leaf::SNOWFLAKE.natural.clone(),

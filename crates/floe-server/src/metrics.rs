@@ -10,9 +10,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use floe::{ClockState, ClockStatus, Floe, Kind, LATENCY_BOUNDS_MICROS, NameState, Status};
+use floe::{ClockState, ClockStatus, Floe, Kind, LATENCY_BOUNDS_MICROS, NameState, SlotStatus, Status};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, EncodeMetric};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, EncodeLabelValue, EncodeMetric, GaugeValueEncoder,
+};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
@@ -443,65 +445,17 @@ impl Collector for FromStatus {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let Some(floe) = self.floe.get() else { return Ok(()) };
         let status = floe.status();
-        self.clock(&mut encoder, &status)?;
-        self.slots(&mut encoder, &status)?;
+        clock(&mut encoder, &status.clock)?;
+        slots(&mut encoder, &status)?;
         self.per_name(&mut encoder, &status)?;
         ledger(&mut encoder, &status)
     }
 }
 
 impl FromStatus {
-    fn clock(&self, encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
-        let clock = &status.clock;
-        let help = "Steady clock minus wall clock";
-        gauge(encoder, "steady_clock_offset_seconds", help, signed_seconds(clock.offset_ms()))?;
-        let held = millis(behind_ms(clock));
-        gauge(
-            encoder,
-            "rollback_held_seconds",
-            "How far the wall clock is behind after a rollback, both while the node keeps minting and while it refuses",
-            held,
-        )?;
-        let help = "1 while the clock is refused: names that need it mint nothing";
-        gauge(encoder, "clock_refused", help, i64::from(clock.refused.is_some()))?;
-        let help = "Wall clock minus the ledger's clock; no sample until the ledger's clock is known";
-        let metric =
-            encoder.encode_descriptor("ledger_clock_offset_seconds", help, None, MetricType::Gauge)?;
-        match clock.ledger_offset_ms {
-            Some(offset) => ConstGauge::new(signed_seconds(offset)).encode(metric),
-            None => Ok(()),
-        }
-    }
-
-    fn slots(&self, encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
-        let mut left = encoder.encode_descriptor(
-            "window_left_seconds",
-            "Time left in the reserved window, by worker bits",
-            None,
-            MetricType::Gauge,
-        )?;
-        for slot in &status.slots {
-            let value = ConstGauge::new(millis(slot.window_left_ms));
-            value.encode(left.encode_family(&[("worker_bits", u64::from(slot.worker_bits))])?)?;
-        }
-        let mut worker = encoder.encode_descriptor(
-            "worker_id",
-            "The worker id that this node holds, by worker bits",
-            None,
-            MetricType::Gauge,
-        )?;
-        for slot in &status.slots {
-            if let Some(id) = slot.worker {
-                let value = ConstGauge::new(whole(id));
-                value.encode(worker.encode_family(&[("worker_bits", u64::from(slot.worker_bits))])?)?;
-            }
-        }
-        Ok(())
-    }
-
     fn per_name(&self, encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
         type Value = fn(&floe::NameStatus, &Status) -> Option<Number>;
-        let gauges: [(&str, &str, Value); 4] = [
+        let of_names: [(&str, &str, Value); 4] = [
             ("ahead_seconds", "How far minted ticks run ahead of the steady clock", |name, _| {
                 (name.definition.kind() == Kind::SNOWFLAKE).then_some(Number::Seconds(millis(name.ahead_ms)))
             }),
@@ -517,23 +471,37 @@ impl FromStatus {
                 Some(Number::Whole(i64::from(name.state == NameState::Ready)))
             }),
         ];
-        for (metric, help, value) in gauges {
-            let mut family = encoder.encode_descriptor(metric, help, None, MetricType::Gauge)?;
-            for name in &status.names {
-                if let Some(value) = value(name, status)
-                    && self.names.labelled(name.name.as_str())
-                {
-                    let label = [("name", name.name.as_str())];
-                    let labelled = family.encode_family(&label)?;
-                    match value {
-                        Number::Whole(value) => ConstGauge::new(value).encode(labelled)?,
-                        Number::Seconds(value) => ConstGauge::new(value).encode(labelled)?,
-                    }
-                }
-            }
+        for (metric, help, value) in of_names {
+            let labelled = status.names.iter().filter(|name| self.names.labelled(name.name.as_str()));
+            let values =
+                labelled.filter_map(|name| Some(([("name", name.name.as_str())], value(name, status)?)));
+            gauges(encoder, metric, help, values)?;
         }
         gauge(encoder, "names", "Names in memory", i64::try_from(status.names.len()).unwrap_or(i64::MAX))
     }
+}
+
+fn clock(encoder: &mut DescriptorEncoder<'_>, clock: &ClockStatus) -> fmt::Result {
+    let help = "Steady clock minus wall clock";
+    gauge(encoder, "steady_clock_offset_seconds", help, signed_seconds(clock.offset_ms()))?;
+    let help = "How far the wall clock is behind after a rollback, both while the node keeps minting and while it refuses";
+    gauge(encoder, "rollback_held_seconds", help, millis(behind_ms(clock)))?;
+    let help = "1 while the clock is refused: names that need it mint nothing";
+    gauge(encoder, "clock_refused", help, i64::from(clock.refused.is_some()))?;
+    let help = "Wall clock minus the ledger's clock; no sample until the ledger's clock is known";
+    let metric = encoder.encode_descriptor("ledger_clock_offset_seconds", help, None, MetricType::Gauge)?;
+    match clock.ledger_offset_ms {
+        Some(offset) => ConstGauge::new(signed_seconds(offset)).encode(metric),
+        None => Ok(()),
+    }
+}
+
+fn slots(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
+    let label = |slot: &SlotStatus| [("worker_bits", u64::from(slot.worker_bits))];
+    let left = status.slots.iter().map(|slot| (label(slot), millis(slot.window_left_ms)));
+    gauges(encoder, "window_left_seconds", "Time left in the reserved window, by worker bits", left)?;
+    let workers = status.slots.iter().filter_map(|slot| Some((label(slot), whole(slot.worker?))));
+    gauges(encoder, "worker_id", "The worker id that this node holds, by worker bits", workers)
 }
 
 /// The rollback that has not passed yet, even if it is larger than `max_hold`.
@@ -570,6 +538,29 @@ fn ledger(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
 enum Number {
     Whole(i64),
     Seconds(f64),
+}
+
+impl EncodeGaugeValue for Number {
+    fn encode(&self, encoder: &mut GaugeValueEncoder<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(number) => EncodeGaugeValue::encode(number, encoder),
+            Self::Seconds(seconds) => EncodeGaugeValue::encode(seconds, encoder),
+        }
+    }
+}
+
+/// A gauge with a value for each label.
+fn gauges<N: EncodeGaugeValue, V: EncodeLabelValue>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    values: impl Iterator<Item = ([(&'static str, V); 1], N)>,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for (label, value) in values {
+        ConstGauge::new(value).encode(family.encode_family(&label)?)?;
+    }
+    Ok(())
 }
 
 fn gauge<N: EncodeGaugeValue>(

@@ -354,10 +354,10 @@ fn check_clock(floe: &Floe, config: &Config, shared: bool) -> Result<(), ServeEr
         tracing::warn!("the ledger's clock is ignored (clock.ledger = \"ignore\")");
         return Ok(());
     }
-    heed(floe.check_clock(), shared)
+    judge_clock(floe.check_clock(), shared)
 }
 
-fn heed(checked: Result<Option<i64>, OpenError>, shared: bool) -> Result<(), ServeError> {
+fn judge_clock(checked: Result<Option<i64>, OpenError>, shared: bool) -> Result<(), ServeError> {
     match checked {
         Ok(Some(offset)) => {
             tracing::info!("this machine's clock minus the ledger's: {offset} ms");
@@ -579,9 +579,9 @@ mod tests {
             Ok(Some(-9_000)),
             Err(OpenError::Ledger(floe::LedgerError::Unavailable("gone".to_owned()))),
         ] {
-            heed(fine, true).unwrap();
+            judge_clock(fine, true).unwrap();
         }
-        let apart = heed(Err(OpenError::Clock("an hour ahead".to_owned())), true).unwrap_err();
+        let apart = judge_clock(Err(OpenError::Clock("an hour ahead".to_owned())), true).unwrap_err();
         assert!(matches!(&apart, ServeError::Open(text) if text == "an hour ahead"), "{apart}");
     }
 

@@ -21,24 +21,24 @@ use crate::config::{Config, NewNames};
 use crate::metrics::{Metrics, NameMetrics};
 use crate::status::{Refusal, Status};
 
-mod births;
 pub(crate) mod call;
 mod date;
 pub(crate) mod endings;
 pub(crate) mod inspect;
 mod loaded;
 mod names;
+mod new_names;
 pub(crate) mod offered;
 mod opening;
 mod raise;
 mod report;
 
-use births::{Asked, Births};
 pub(crate) use call::Call;
 pub(crate) use date::DateText;
 use date::Dates;
 pub(crate) use inspect::{Field, Inspection, Opened, Reading};
 use names::Rules;
+use new_names::{Asked, NameBudget};
 use offered::Offered;
 pub(crate) use report::{NameReport, NamesPage, Readiness, SlotsPage};
 
@@ -64,7 +64,7 @@ pub(crate) struct Service {
     access: Access,
     open: RwLock<HashMap<Box<str>, Known>>,
     /// Names are opened one at a time, so that their limit holds and a hanging ledger blocks only one thread.
-    opening: Arc<tokio::sync::Mutex<Births>>,
+    opening: Arc<tokio::sync::Mutex<NameBudget>>,
     max_batch: u64,
     max_names: usize,
     new_names: NewNames,
@@ -436,10 +436,9 @@ impl Service {
     ) -> Result<T, Refusal> {
         let service = Arc::clone(self);
         tokio::task::spawn_blocking(move || work(&service)).await.unwrap_or_else(|error| {
-            Err(Refusal::new(
-                Status::Stopped,
-                format!("the work for this request failed inside the server: {error}; see its log"),
-            ))
+            Err(Refusal::stopped(format!(
+                "the work for this request failed inside the server: {error}; see its log"
+            )))
         })
     }
 
@@ -530,9 +529,9 @@ impl Service {
             }
             // Strangers must not learn which node holds a worker id.
             MintError::Exhausted(_) if open.handle.definition().kind() == floe::Kind::SNOWFLAKE => {
-                Refusal::new(Status::Exhausted, report::no_worker_id(name)).with_inside(detail)
+                Refusal::exhausted(report::no_worker_id(name)).with_inside(detail)
             }
-            MintError::Exhausted(_) => Refusal::new(Status::Exhausted, detail),
+            MintError::Exhausted(_) => Refusal::exhausted(detail),
             MintError::Count { .. } => Refusal::bad(detail),
             // And whatever a later version of the library adds.
             _ => {
@@ -576,7 +575,7 @@ impl Known {
     fn open(self) -> Result<Arc<OpenName>, Refusal> {
         match self {
             Self::Open(open) => Ok(open),
-            Self::Mismatch(detail) => Err(Refusal::new(Status::Stopped, &*detail)),
+            Self::Mismatch(detail) => Err(Refusal::stopped(&*detail)),
         }
     }
 }

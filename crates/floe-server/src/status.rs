@@ -140,7 +140,7 @@ impl Refusal {
 
     /// A refusal for now, with the time after which to retry.
     pub(crate) fn for_now(status: Status, detail: impl Into<String>, retry: Duration) -> Self {
-        Self { status, detail: detail.into(), inside: None, retry: Some(retry) }
+        Self { retry: Some(retry), ..Self::new(status, detail) }
     }
 
     /// The same refusal, with more details for callers that may see them.
@@ -169,6 +169,31 @@ impl Refusal {
     /// The request itself is wrong.
     pub(crate) fn bad(detail: impl Into<String>) -> Self {
         Self::new(Status::BadRequest, detail)
+    }
+
+    /// There is no such name.
+    pub(crate) fn unknown_name(detail: impl Into<String>) -> Self {
+        Self::new(Status::UnknownName, detail)
+    }
+
+    /// The call cannot mint from the kind of this name.
+    pub(crate) fn wrong_kind(detail: impl Into<String>) -> Self {
+        Self::new(Status::WrongKind, detail)
+    }
+
+    /// The token is not for this.
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(Status::Forbidden, detail)
+    }
+
+    /// Nothing is left to mint from.
+    pub(crate) fn exhausted(detail: impl Into<String>) -> Self {
+        Self::new(Status::Exhausted, detail)
+    }
+
+    /// To mint on could repeat an ID.
+    pub(crate) fn stopped(detail: impl Into<String>) -> Self {
+        Self::new(Status::Stopped, detail)
     }
 }
 

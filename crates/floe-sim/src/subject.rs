@@ -17,7 +17,7 @@ mod names;
 mod process;
 
 use books::{LedgerBook, LifeBook, Mark, Marks, Wants};
-use process::{Birth, Effects, How, Input, Running};
+use process::{Effects, How, Input, Running, Start};
 
 /// The longest that a caller waits.
 const PATIENCE_MS: u64 = 1_000;
@@ -447,7 +447,7 @@ impl Model for Subject {
         store: Option<&mut Store>,
         machine: &mut Machine<'_, Self>,
     ) -> Process {
-        let birth = Birth {
+        let start = Start {
             fleet: self.fleet.clone(),
             setup: setup.clone(),
             life: machine.life,
@@ -456,7 +456,7 @@ impl Model for Subject {
             memory: self.memory.clone(),
             reachable: store.is_some(),
         };
-        let running = Running::start(birth, self.journaling);
+        let running = Running::start(start, self.journaling);
         let mut process = Process {
             running: None,
             book: LifeBook::new(machine.now),

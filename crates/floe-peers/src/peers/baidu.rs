@@ -209,36 +209,36 @@ impl Model for Baidu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, NOON, increasing};
 
     const CACHED: Baidu = Baidu { cached: true, most_worker: 0 };
 
     #[test]
     fn it_mints_seconds_ahead_of_a_clock_that_it_does_not_look_at() {
-        let mut hand = Hand::new(CACHED);
-        let mut generator = hand.start();
+        let mut host = ManualHost::new(CACHED);
+        let mut generator = host.start();
         let second = u128::from((NOON / 1000 + 1 - EPOCH_S).unsigned_abs());
-        assert_eq!(hand.id(&mut generator), second << 34 | 1 << 13);
-        increasing(&mut hand, &mut generator, 8_191);
-        hand.step(-1_000_000);
-        assert_eq!(hand.id(&mut generator), (second + 1) << 34 | 1 << 13);
-        increasing(&mut hand, &mut generator, 100_000);
-        assert!(hand.id(&mut generator) >> 34 > second + 12);
+        assert_eq!(host.id(&mut generator), second << 34 | 1 << 13);
+        increasing(&mut host, &mut generator, 8_191);
+        host.step(-1_000_000);
+        assert_eq!(host.id(&mut generator), (second + 1) << 34 | 1 << 13);
+        increasing(&mut host, &mut generator, 100_000);
+        assert!(host.id(&mut generator) >> 34 > second + 12);
     }
 
     #[test]
     fn every_start_has_a_worker_id_of_its_own_or_fails() {
         for baidu in [CACHED, Baidu::default()] {
-            let mut hand = Hand::new(baidu);
+            let mut host = ManualHost::new(baidu);
             for expected in 1..4 {
-                let mut generator = hand.start();
-                assert_eq!(hand.id(&mut generator) >> 13 & ((1 << 21) - 1), expected);
+                let mut generator = host.start();
+                assert_eq!(host.id(&mut generator) >> 13 & ((1 << 21) - 1), expected);
             }
-            hand.start_alone();
-            assert!(hand.died().is_some());
-            hand.start();
+            host.start_alone();
+            assert!(host.died().is_some());
+            host.start();
             assert_eq!(
-                hand.died(),
+                host.died(),
                 Some("Worker id 4 exceeds the max 3"),
                 "two bits of worker ids in this fleet"
             );
@@ -248,20 +248,20 @@ mod tests {
     /// uid-generator 2fcbc13, DefaultUidGenerator.nextId and .getCurrentSecond; README.md, both sample configurations.
     #[test]
     fn the_default_generator_looks_at_the_clock_for_each_id() {
-        let mut hand = Hand::new(Baidu::default());
-        let mut generator = hand.start();
+        let mut host = ManualHost::new(Baidu::default());
+        let mut generator = host.start();
         let second = u128::from((NOON / 1000 - EPOCH_S).unsigned_abs());
-        assert_eq!(hand.id(&mut generator), second << 34 | 1 << 13);
-        increasing(&mut hand, &mut generator, 8_191);
-        assert_eq!(hand.now.wall.get(), NOON, "8,192 a second");
-        assert_eq!(hand.id(&mut generator), (second + 1) << 34 | 1 << 13);
-        assert_eq!(hand.now.wall.get(), NOON + 1_000, "then it waits for the next one");
-        hand.step(-1_000);
-        assert!(matches!(hand.mint(&mut generator), Verdict::Refused(why) if why.ends_with("for 1 seconds")));
+        assert_eq!(host.id(&mut generator), second << 34 | 1 << 13);
+        increasing(&mut host, &mut generator, 8_191);
+        assert_eq!(host.now.wall.get(), NOON, "8,192 a second");
+        assert_eq!(host.id(&mut generator), (second + 1) << 34 | 1 << 13);
+        assert_eq!(host.now.wall.get(), NOON + 1_000, "then it waits for the next one");
+        host.step(-1_000);
+        assert!(matches!(host.mint(&mut generator), Verdict::Refused(why) if why.ends_with("for 1 seconds")));
         // 2033-09-24: 2^29 s after 2016-09-20.
-        hand.step((EPOCH_S + (1 << 29)) * 1000 - 1 - hand.now.wall.get());
-        assert_eq!(hand.id(&mut generator) >> 34, (1 << 29) - 1, "the last second");
-        hand.step(1);
-        assert!(matches!(hand.mint(&mut generator), Verdict::Refused(why) if why.contains("exhausted")));
+        host.step((EPOCH_S + (1 << 29)) * 1000 - 1 - host.now.wall.get());
+        assert_eq!(host.id(&mut generator) >> 34, (1 << 29) - 1, "the last second");
+        host.step(1);
+        assert!(matches!(host.mint(&mut generator), Verdict::Refused(why) if why.contains("exhausted")));
     }
 }

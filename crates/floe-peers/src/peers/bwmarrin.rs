@@ -8,7 +8,7 @@
 //! Read from: bwmarrin/snowflake cdbb8ee (v0.3.0), `snowflake.go` (`NewNode`, `Generate`). `originals.rs` plays the
 //! package itself beside this model.
 
-use super::{signed, snowflake};
+use super::{claim, signed, snowflake};
 use floe::MonoMillis;
 use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
@@ -40,11 +40,8 @@ impl Model for Bwmarrin {
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Node {
         let node = setup.worker;
-        if node > 1023 {
-            machine.die("Node number must be between 0 and 1023");
-        }
         let now = machine.now;
-        machine.claims(node);
+        claim(node, 1023, "Node number must be between 0 and 1023", machine);
         Node { node, began: (now.wall.get() - EPOCH, now.mono), time: 0, step: 0, spinning: false }
     }
 
@@ -71,25 +68,25 @@ impl Model for Bwmarrin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, NOON, increasing};
 
     /// bwmarrin/snowflake v0.3.0, snowflake.go, NewNode and Generate.
     #[test]
     fn a_step_of_the_wall_clock_is_seen_at_the_next_start_alone() {
-        let mut hand = Hand::new(Bwmarrin);
-        hand.setup.worker = 9;
-        let mut node = hand.start();
-        let first = hand.id(&mut node);
+        let mut host = ManualHost::new(Bwmarrin);
+        host.setup.worker = 9;
+        let mut node = host.start();
+        let first = host.id(&mut node);
         assert_eq!(first, u128::from((NOON - EPOCH).unsigned_abs()) << 22 | 9 << 12);
-        hand.step(-60_000);
-        assert_eq!(hand.id(&mut node), first + 1);
-        increasing(&mut hand, &mut node, 5_000);
-        assert_eq!(hand.now.wall.get(), NOON - 60_000 + 1, "4096 a millisecond");
-        hand.step(59_999);
-        let mut node = hand.start();
-        assert_eq!(hand.id(&mut node), first, "a restart knows nothing");
-        hand.setup.worker = 1024;
-        hand.start();
-        assert_eq!(hand.died(), Some("Node number must be between 0 and 1023"));
+        host.step(-60_000);
+        assert_eq!(host.id(&mut node), first + 1);
+        increasing(&mut host, &mut node, 5_000);
+        assert_eq!(host.now.wall.get(), NOON - 60_000 + 1, "4096 a millisecond");
+        host.step(59_999);
+        let mut node = host.start();
+        assert_eq!(host.id(&mut node), first, "a restart knows nothing");
+        host.setup.worker = 1024;
+        host.start();
+        assert_eq!(host.died(), Some("Node number must be between 0 and 1023"));
     }
 }

@@ -300,79 +300,79 @@ impl Model for CosId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, NOON, increasing};
 
     /// CosId fc29da0, DefaultClockBackwardsSynchronizer.sync: 1 and 500 ms.
     #[test]
     fn it_mints_in_its_layout_and_synchronizes_with_the_clock() {
-        let mut hand = Hand::new(CosId::new(true));
-        hand.start();
-        hand.become_node(1);
-        let mut instance = hand.start();
+        let mut host = ManualHost::new(CosId::new(true));
+        host.start();
+        host.become_node(1);
+        let mut instance = host.start();
         let time = u128::from((NOON - EPOCH).unsigned_abs());
-        assert_eq!(hand.id(&mut instance), time << 14 | 1 << 12 | 1, "two bits of machine id");
-        hand.pass(1);
-        assert_eq!(hand.id(&mut instance), (time + 1) << 14 | 1 << 12 | 2, "the sequence runs on");
-        increasing(&mut hand, &mut instance, 10_000);
+        assert_eq!(host.id(&mut instance), time << 14 | 1 << 12 | 1, "two bits of machine id");
+        host.pass(1);
+        assert_eq!(host.id(&mut instance), (time + 1) << 14 | 1 << 12 | 2, "the sequence runs on");
+        increasing(&mut host, &mut instance, 10_000);
         for (behind, refused) in [(1, false), (2, false), (500, false), (501, true)] {
-            hand.id(&mut instance);
-            hand.step(-behind);
-            let verdict = hand.mint(&mut instance);
+            host.id(&mut instance);
+            host.step(-behind);
+            let verdict = host.mint(&mut instance);
             assert_eq!(matches!(verdict, Verdict::Refused(_)), refused, "{behind}: {verdict:?}");
-            hand.pass(behind.unsigned_abs());
+            host.pass(behind.unsigned_abs());
         }
     }
 
     #[test]
     fn a_start_compares_its_clock_with_a_file_that_is_up_to_a_minute_old() {
-        let mut hand = Hand::new(CosId::new(true));
-        let mut instance = hand.start();
-        hand.run(&mut instance, true);
-        assert_eq!(hand.disk["0:8080"], (0, NOON + 60_000), "address and port");
-        hand.pass(50_000);
-        let first = hand.id(&mut instance);
-        hand.step(-50_000);
-        let mut instance = hand.start_alone();
-        assert_eq!(hand.died(), None);
-        hand.pass(50_000);
-        assert_eq!(hand.id(&mut instance), first, "again");
-        hand.step(-50_501);
-        hand.start();
-        assert!(hand.died().is_some());
+        let mut host = ManualHost::new(CosId::new(true));
+        let mut instance = host.start();
+        host.run(&mut instance, true);
+        assert_eq!(host.disk["0:8080"], (0, NOON + 60_000), "address and port");
+        host.pass(50_000);
+        let first = host.id(&mut instance);
+        host.step(-50_000);
+        let mut instance = host.start_alone();
+        assert_eq!(host.died(), None);
+        host.pass(50_000);
+        assert_eq!(host.id(&mut instance), first, "again");
+        host.step(-50_501);
+        host.start();
+        assert!(host.died().is_some());
     }
 
     #[test]
     fn machine_ids_are_given_back_and_taken_after_five_silent_minutes() {
-        let mut hand = Hand::new(CosId::new(false));
-        let mut first = hand.start();
+        let mut host = ManualHost::new(CosId::new(false));
+        let mut first = host.start();
         for id in 1..4 {
-            assert_eq!(hand.start().machine_id, id);
+            assert_eq!(host.start().machine_id, id);
         }
-        hand.start();
-        assert!(hand.died().is_some(), "overflow");
-        hand.stop(&mut first);
-        assert_eq!(hand.start().machine_id, 0, "given back");
-        hand.pass(300_000);
-        assert_eq!(hand.start().machine_id, 1, "not heard of for 5 minutes");
-        hand.start_alone();
-        assert!(hand.died().is_some());
+        host.start();
+        assert!(host.died().is_some(), "overflow");
+        host.stop(&mut first);
+        assert_eq!(host.start().machine_id, 0, "given back");
+        host.pass(300_000);
+        assert_eq!(host.start().machine_id, 1, "not heard of for 5 minutes");
+        host.start_alone();
+        assert!(host.died().is_some());
     }
 
     /// CosId fc29da0, machine_id_distribute.lua (DistributeBySelf) and AbstractMachineIdDistributor.distribute.
     #[test]
     fn a_start_without_a_file_waits_for_the_time_in_redis() {
-        let mut hand = Hand::new(CosId::new(true));
-        let mut instance = hand.start();
-        hand.run(&mut instance, true);
-        hand.disk.clear();
-        hand.step(-400);
-        let mut next = hand.start();
-        let Verdict::Again(at) = hand.mint(&mut next) else { unreachable!() };
-        assert_eq!(at.since(hand.now.mono), 400);
-        hand.disk.clear();
-        hand.step(-101);
-        hand.start();
-        assert!(hand.died().is_some_and(|why| why.contains("501 ms")));
+        let mut host = ManualHost::new(CosId::new(true));
+        let mut instance = host.start();
+        host.run(&mut instance, true);
+        host.disk.clear();
+        host.step(-400);
+        let mut next = host.start();
+        let Verdict::Again(at) = host.mint(&mut next) else { unreachable!() };
+        assert_eq!(at.since(host.now.mono), 400);
+        host.disk.clear();
+        host.step(-101);
+        host.start();
+        assert!(host.died().is_some_and(|why| why.contains("501 ms")));
     }
 
     /// CosId fc29da0, AbstractMachineIdDistributor.revert (the file is removed), machine_id_revert_stable.lua, and
@@ -380,41 +380,41 @@ mod tests {
     #[test]
     fn a_stop_writes_the_clock_to_redis_removes_the_file_and_mints_on() {
         for stable in [true, false] {
-            let mut hand = Hand::new(CosId::new(stable));
-            let mut instance = hand.start();
-            hand.pass(10_000);
+            let mut host = ManualHost::new(CosId::new(stable));
+            let mut instance = host.start();
+            host.pass(10_000);
             let name = instance.name.clone();
-            hand.stop(&mut instance);
-            assert!(hand.disk.is_empty());
-            let stamp = |key: &str| hand.store.get(key).and_then(|entry| entry.stamp);
+            host.stop(&mut instance);
+            assert!(host.disk.is_empty());
+            let stamp = |key: &str| host.store.get(key).and_then(|entry| entry.stamp);
             let key = if stable { format!("itc/{name}") } else { "revert/0".into() };
             assert_eq!(stamp(&key), Some(NOON + 10_000));
-            assert!(matches!(hand.mint(&mut instance), Verdict::Minted(_)));
-            assert_eq!(hand.start().machine_id, 0, "another one mints with it meanwhile");
+            assert!(matches!(host.mint(&mut instance), Verdict::Minted(_)));
+            assert_eq!(host.start().machine_id, 0, "another one mints with it meanwhile");
         }
-        let mut hand = Hand::new(CosId::new(true));
-        let mut instance = hand.start();
-        hand.stop_unanswered(&mut instance);
-        assert_eq!(hand.disk.len(), 1, "a Redis that is silent is an exception, before the file is removed");
+        let mut host = ManualHost::new(CosId::new(true));
+        let mut instance = host.start();
+        host.stop_unanswered(&mut instance);
+        assert_eq!(host.disk.len(), 1, "a Redis that is silent is an exception, before the file is removed");
     }
 
     /// CosId fc29da0, CosIdMachineAutoConfiguration.instanceId: address and port, so another address makes another instance.
     #[test]
     fn on_another_host_a_stable_instance_is_another_one() {
-        let mut hand = Hand::new(CosId::new(true));
-        assert_eq!(hand.start().machine_id, 0);
-        (hand.life.host, hand.disk) = (5, Files::default());
-        assert_eq!(hand.start().machine_id, 1);
-        (hand.life.host, hand.disk) = (0, Files::default());
-        assert_eq!(hand.start().machine_id, 0, "Redis remembers");
+        let mut host = ManualHost::new(CosId::new(true));
+        assert_eq!(host.start().machine_id, 0);
+        (host.life.host, host.disk) = (5, Files::default());
+        assert_eq!(host.start().machine_id, 1);
+        (host.life.host, host.disk) = (0, Files::default());
+        assert_eq!(host.start().machine_id, 0, "Redis remembers");
     }
 
     #[test]
     fn a_lost_machine_id_is_logged() {
-        let mut hand = Hand::new(CosId::new(false));
-        let mut instance = hand.start();
-        hand.store = Registry::default();
-        hand.run(&mut instance, true);
-        assert!(matches!(hand.mint(&mut instance), Verdict::Minted(_)));
+        let mut host = ManualHost::new(CosId::new(false));
+        let mut instance = host.start();
+        host.store = Registry::default();
+        host.run(&mut instance, true);
+        assert!(matches!(host.mint(&mut instance), Verdict::Minted(_)));
     }
 }

@@ -129,19 +129,19 @@ impl Model for Flickr {
 #[cfg(test)]
 mod tests {
     use super::Flickr;
-    use crate::peers::tests::by_hand::ByHand;
+    use crate::peers::tests::manual_fleet::ManualFleet;
 
     #[test]
     fn one_server_is_odd_and_the_other_even() {
-        let mut hand = ByHand::new(Flickr, 1);
-        let ids: Vec<_> = (0..6).map(|_| hand.minted(0)).collect();
+        let mut fleet = ManualFleet::new(Flickr, 1);
+        let ids: Vec<_> = (0..6).map(|_| fleet.minted(0)).collect();
         assert_eq!(ids, [1, 2, 3, 4, 5, 6]);
     }
 
     #[test]
     fn two_clients_share_no_ticket() {
-        let mut hand = ByHand::new(Flickr, 2);
-        let mut ids: Vec<_> = (0..20).map(|turn| hand.minted(turn % 2)).collect();
+        let mut fleet = ManualFleet::new(Flickr, 2);
+        let mut ids: Vec<_> = (0..20).map(|turn| fleet.minted(turn % 2)).collect();
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), 20);
@@ -149,21 +149,21 @@ mod tests {
 
     #[test]
     fn a_silent_server_wastes_a_ticket_and_the_other_takes_over() {
-        let mut hand = ByHand::new(Flickr, 1);
-        hand.lose_replies = 1;
-        assert_eq!(hand.minted(0), 2, "the odd server's 1 was lost on its way");
-        assert_eq!(hand.minted(0), 4);
-        assert_eq!(hand.minted(0), 3);
-        hand.lose_replies = 2;
-        assert_eq!(hand.refused(0), "no ticket server answers");
+        let mut fleet = ManualFleet::new(Flickr, 1);
+        fleet.lose_replies = 1;
+        assert_eq!(fleet.minted(0), 2, "the odd server's 1 was lost on its way");
+        assert_eq!(fleet.minted(0), 4);
+        assert_eq!(fleet.minted(0), 3);
+        fleet.lose_replies = 2;
+        assert_eq!(fleet.refused(0), "no ticket server answers");
     }
 
     #[test]
     fn a_restored_server_repeats_its_tickets_and_the_other_does_not() {
-        let mut hand = ByHand::new(Flickr, 1);
-        let backup = hand.copy();
-        assert_eq!([hand.minted(0), hand.minted(0)], [1, 2]);
-        hand.forget(&backup);
-        assert_eq!([hand.minted(0), hand.minted(0)], [1, 4]);
+        let mut fleet = ManualFleet::new(Flickr, 1);
+        let backup = fleet.copy();
+        assert_eq!([fleet.minted(0), fleet.minted(0)], [1, 2]);
+        fleet.forget(&backup);
+        assert_eq!([fleet.minted(0), fleet.minted(0)], [1, 4]);
     }
 }

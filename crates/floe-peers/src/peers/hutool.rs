@@ -11,7 +11,7 @@
 //! `getDataCenterId`, `getWorkerId`). `originals.rs` plays the class itself beside this model.
 
 use super::mybatis_plus::{Card, by_card_and_process};
-use super::{signed, snowflake, spin};
+use super::{claim, signed, snowflake, spin};
 use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
 const EPOCH: i64 = 1_288_834_974_657;
@@ -73,10 +73,7 @@ impl Model for Hutool {
             true => setup.worker,
             false => by_card_and_process(machine.disk, machine.random),
         };
-        if worker > 1023 {
-            machine.die("The value must be between 0 and 31.");
-        }
-        machine.claims(worker);
+        claim(worker, 1023, "The value must be between 0 and 31.", machine);
         Snowflake { worker, last: -1, sequence: 0, spinning: false }
     }
 
@@ -104,36 +101,36 @@ impl Model for Hutool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, NOON, increasing};
 
     /// hutool-core 5.8.29, Snowflake.java, nextId and tilNextMillis.
     #[test]
     fn it_counts_on_while_the_clock_is_less_than_two_seconds_behind() {
-        let mut hand = Hand::new(Hutool { configured: true });
-        hand.setup.worker = 9;
-        let mut snowflake = hand.start();
-        let first = hand.id(&mut snowflake);
+        let mut host = ManualHost::new(Hutool { configured: true });
+        host.setup.worker = 9;
+        let mut snowflake = host.start();
+        let first = host.id(&mut snowflake);
         assert_eq!(first, u128::from((NOON - EPOCH).unsigned_abs()) << 22 | 9 << 12);
-        hand.step(-1_999);
-        assert_eq!(hand.id(&mut snowflake), first + 1);
-        increasing(&mut hand, &mut snowflake, 4_094);
+        host.step(-1_999);
+        assert_eq!(host.id(&mut snowflake), first + 1);
+        increasing(&mut host, &mut snowflake, 4_094);
         for _ in 0..2 {
             let why = "Clock moved backwards. Refusing to generate id for 1999ms";
-            assert_eq!(hand.mint(&mut snowflake), Verdict::Refused(why.into()), "4096 are not enough");
+            assert_eq!(host.mint(&mut snowflake), Verdict::Refused(why.into()), "4096 are not enough");
         }
-        hand.step(1_999);
-        assert_eq!(hand.id(&mut snowflake), first + (1 << 22), "it waits for the next millisecond");
-        hand.step(-2_000);
+        host.step(1_999);
+        assert_eq!(host.id(&mut snowflake), first + (1 << 22), "it waits for the next millisecond");
+        host.step(-2_000);
         let why = "Clock moved backwards. Refusing to generate id for 2000ms";
-        assert_eq!(hand.mint(&mut snowflake), Verdict::Refused(why.into()), "two seconds are too much");
+        assert_eq!(host.mint(&mut snowflake), Verdict::Refused(why.into()), "two seconds are too much");
     }
 
     /// hutool-core 5.8.29, IdUtil.java, getDataCenterId and getWorkerId.
     #[test]
     fn a_host_keeps_its_datacenter_id_and_a_process_has_a_worker_id_of_its_own() {
-        let mut hand = Hand::new(Hutool::default());
-        let first = hand.start().worker;
-        let others: Vec<_> = (0..50).map(|_| hand.start().worker).collect();
+        let mut host = ManualHost::new(Hutool::default());
+        let first = host.start().worker;
+        let others: Vec<_> = (0..50).map(|_| host.start().worker).collect();
         assert!(others.iter().all(|id| id >> 5 == first >> 5) && others.iter().any(|id| *id != first));
     }
 }

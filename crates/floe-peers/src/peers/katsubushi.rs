@@ -282,13 +282,13 @@ impl Model for Katsubushi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, NOON, increasing};
 
     /// Runs it until it serves or ends itself.
-    fn started(hand: &mut Hand<Katsubushi>) -> Server {
-        let mut server = hand.start();
-        while server.step != Step::Serves && hand.died().is_none() {
-            hand.run(&mut server, true);
+    fn started(host: &mut ManualHost<Katsubushi>) -> Server {
+        let mut server = host.start();
+        while server.step != Step::Serves && host.died().is_none() {
+            host.run(&mut server, true);
         }
         server
     }
@@ -296,76 +296,76 @@ mod tests {
     /// go-katsubushi 357220b, generator.go, NextID and timestamp: the monotonic clock, counted from the wall clock of the start.
     #[test]
     fn it_looks_at_the_wall_clock_at_its_start_alone() {
-        let mut hand = Hand::new(Katsubushi::default());
-        let mut server = started(&mut hand);
-        let id = hand.id(&mut server);
+        let mut host = ManualHost::new(Katsubushi::default());
+        let mut server = started(&mut host);
+        let id = host.id(&mut server);
         let time = u128::from((NOON + 3_000 - EPOCH).unsigned_abs());
         assert_eq!(id, time << 22 | u128::from(server.worker) << 12);
-        hand.step(-3_600_000);
-        increasing(&mut hand, &mut server, 4_095);
-        assert_eq!(hand.id(&mut server) >> 22, time + 1, "4,096 in one millisecond");
-        increasing(&mut hand, &mut server, 10_000);
-        hand.pass(1_000);
-        assert!(hand.id(&mut server) >> 22 > time + 1_000);
+        host.step(-3_600_000);
+        increasing(&mut host, &mut server, 4_095);
+        assert_eq!(host.id(&mut server) >> 22, time + 1, "4,096 in one millisecond");
+        increasing(&mut host, &mut server, 10_000);
+        host.pass(1_000);
+        assert!(host.id(&mut server) >> 22 > time + 1_000);
         let worker = server.worker;
-        hand.store.locks.clear();
-        let mut again = started(&mut hand);
+        host.store.locks.clear();
+        let mut again = started(&mut host);
         again.worker = worker;
-        assert!(hand.id(&mut again) >> 22 < time, "a start believes the clock that it finds");
+        assert!(host.id(&mut again) >> 22 < time, "a start believes the clock that it finds");
     }
 
     /// raus v0.1.0, raus.go, subscribe: ids that were heard are left out, and a lock that is taken leads to another.
     #[test]
     fn a_start_takes_an_id_that_nobody_publishes_and_nobody_has_locked() {
-        let mut hand = Hand::new(Katsubushi::default());
-        let mut first = started(&mut hand);
-        hand.run(&mut first, true);
-        hand.become_node(1);
-        let second = started(&mut hand);
-        hand.become_node(2);
-        let third = started(&mut hand);
+        let mut host = ManualHost::new(Katsubushi::default());
+        let mut first = started(&mut host);
+        host.run(&mut first, true);
+        host.become_node(1);
+        let second = started(&mut host);
+        host.become_node(2);
+        let third = started(&mut host);
         let mut all = [first.worker, second.worker, third.worker];
         all.sort_unstable();
         assert_eq!(all, [1, 2, 3]);
-        hand.become_node(0);
-        started(&mut hand);
-        assert_eq!(hand.died(), Some("no more available id"), "the fleet has three");
-        hand.pass(600_000);
-        started(&mut hand);
-        assert_eq!(hand.died(), None, "nobody has held them for 600 s");
-        hand.start_alone();
-        assert!(hand.died().is_some());
+        host.become_node(0);
+        started(&mut host);
+        assert_eq!(host.died(), Some("no more available id"), "the fleet has three");
+        host.pass(600_000);
+        started(&mut host);
+        assert_eq!(host.died(), None, "nobody has held them for 600 s");
+        host.start_alone();
+        assert!(host.died().is_some());
     }
 
     /// The same: ids that others publish count even if their locks are gone.
     #[test]
     fn a_start_leaves_out_an_id_that_is_published_and_not_locked() {
-        let mut hand = Hand::new(Katsubushi::default());
-        let mut first = started(&mut hand);
-        hand.run(&mut first, true);
-        let published = hand.store.published.clone();
+        let mut host = ManualHost::new(Katsubushi::default());
+        let mut first = started(&mut host);
+        host.run(&mut first, true);
+        let published = host.store.published.clone();
         for _ in 0..20 {
-            hand.store.locks.clear();
-            hand.store.published = published.keys().map(|worker| (*worker, hand.true_time)).collect();
-            hand.become_node(1);
-            assert_ne!(started(&mut hand).worker, first.worker);
+            host.store.locks.clear();
+            host.store.published = published.keys().map(|worker| (*worker, host.true_time)).collect();
+            host.become_node(1);
+            assert_ne!(started(&mut host).worker, first.worker);
         }
-        hand.store.published = published.keys().map(|worker| (*worker, hand.true_time)).collect();
-        hand.store_is_down_for(1);
-        let heard = hand.model.execute(&mut hand.store, hand.life, &Command::Heard, hand.true_time);
+        host.store.published = published.keys().map(|worker| (*worker, host.true_time)).collect();
+        host.store_is_down_for(1);
+        let heard = host.model.execute(&mut host.store, host.life, &Command::Heard, host.true_time);
         assert!(matches!(heard, Answer::Workers(workers) if workers.is_empty()), "Redis keeps no messages");
     }
 
     /// raus v0.1.0, raus.go, subscribe and MaxCandidate; go-katsubushi 357220b, main.go, which sets LockExpires.
     #[test]
     fn a_lock_lasts_for_six_hundred_seconds_and_is_one_of_the_ten_lowest() {
-        let mut hand = Hand::new(Katsubushi::default());
-        hand.model.most_worker = 1_023;
+        let mut host = ManualHost::new(Katsubushi::default());
+        host.model.most_worker = 1_023;
         let mut workers = BTreeSet::new();
         for _ in 0..200 {
-            hand.store = Locks::default();
-            let Server { worker, name, .. } = started(&mut hand);
-            let holder = |after| hand.store.holder(worker, hand.true_time + after);
+            host.store = Locks::default();
+            let Server { worker, name, .. } = started(&mut host);
+            let holder = |after| host.store.holder(worker, host.true_time + after);
             assert_eq!([holder(599_999_999), holder(600_000_000)], [Some(name), None]);
             workers.insert(worker);
         }
@@ -375,20 +375,20 @@ mod tests {
     /// raus v0.1.0, raus.go, holdLock and publish.
     #[test]
     fn who_finds_another_name_in_its_lock_ends_and_a_stop_deletes_it() {
-        let mut hand = Hand::new(Katsubushi::default());
-        let mut server = started(&mut hand);
-        hand.store.locks.remove(&server.worker);
-        hand.run(&mut server, true);
-        assert_eq!(hand.died(), None, "a lock that is gone is written anew");
-        assert_eq!(hand.store.holder(server.worker, 0), Some(server.name));
-        hand.run(&mut server, false);
-        assert_eq!(hand.died(), None);
-        hand.stop(&mut server);
-        assert_eq!(hand.store.holder(server.worker, 0), None);
-        assert!(matches!(hand.mint(&mut server), Verdict::Refused(_)));
-        let mut server = started(&mut hand);
-        hand.store.locks.insert(server.worker, (server.name ^ 1, Micros::MAX));
-        hand.run(&mut server, true);
-        assert_eq!(hand.died(), Some("unexpected uuid got"));
+        let mut host = ManualHost::new(Katsubushi::default());
+        let mut server = started(&mut host);
+        host.store.locks.remove(&server.worker);
+        host.run(&mut server, true);
+        assert_eq!(host.died(), None, "a lock that is gone is written anew");
+        assert_eq!(host.store.holder(server.worker, 0), Some(server.name));
+        host.run(&mut server, false);
+        assert_eq!(host.died(), None);
+        host.stop(&mut server);
+        assert_eq!(host.store.holder(server.worker, 0), None);
+        assert!(matches!(host.mint(&mut server), Verdict::Refused(_)));
+        let mut server = started(&mut host);
+        host.store.locks.insert(server.worker, (server.name ^ 1, Micros::MAX));
+        host.run(&mut server, true);
+        assert_eq!(host.died(), Some("unexpected uuid got"));
     }
 }

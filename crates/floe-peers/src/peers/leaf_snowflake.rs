@@ -17,7 +17,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Entry, Registry, Reply, Request, signed, snowflake, spin};
+use super::{Entry, Registry, Reply, Request, claim, signed, snowflake, spin};
 use floe_sim::model::{Ask, Fleet, Life, Machine, Model, Pace, Parts, Setup, Silence, Verdict};
 
 pub(super) const EPOCH: i64 = 1_288_834_974_657;
@@ -80,10 +80,7 @@ pub(super) struct Generator {
 impl Generator {
     /// `most` is 1023, or less if a scenario wants fewer worker ids than nodes.
     pub(super) fn new<M: Model>(worker: u64, most: u64, machine: &mut Machine<'_, M>) -> Self {
-        if worker > most {
-            machine.die("workerID must gte 0 and lte 1023");
-        }
-        machine.claims(worker);
+        claim(worker, most, "workerID must gte 0 and lte 1023", machine);
         Self { worker, last: -1, sequence: 0, spinning: false, waiting: BTreeSet::new() }
     }
 
@@ -265,11 +262,11 @@ impl Model for LeafSnowflake {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, NOON, increasing};
 
-    fn started(hand: &mut Hand<LeafSnowflake>) -> Node {
-        let mut node = hand.start();
-        hand.serve(&mut node, true);
+    fn started(host: &mut ManualHost<LeafSnowflake>) -> Node {
+        let mut node = host.start();
+        host.serve(&mut node, true);
         node
     }
 
@@ -279,120 +276,120 @@ mod tests {
 
     #[test]
     fn it_mints_in_its_layout_and_waits_for_a_clock_that_is_five_behind() {
-        let mut hand = Hand::new(LeafSnowflake::default());
-        let mut other = started(&mut hand);
+        let mut host = ManualHost::new(LeafSnowflake::default());
+        let mut other = started(&mut host);
         assert_eq!(worker(&other), Some(0));
-        hand.become_node(1);
-        let mut node = started(&mut hand);
-        let id = hand.id(&mut node);
+        host.become_node(1);
+        let mut node = started(&mut host);
+        let id = host.id(&mut node);
         assert_eq!(id >> 22, u128::from((NOON - EPOCH).unsigned_abs()));
         assert_eq!(id >> 12 & 1023, 1);
         assert!(id & 4095 < 100);
-        increasing(&mut hand, &mut node, 10_000);
+        increasing(&mut host, &mut node, 10_000);
 
-        hand.step(-5);
-        let before = hand.now.mono;
-        let Verdict::Again(at) = hand.mint(&mut node) else { unreachable!() };
+        host.step(-5);
+        let before = host.now.mono;
+        let Verdict::Again(at) = host.mint(&mut node) else { unreachable!() };
         assert_eq!(at.since(before), 10);
-        hand.pass(10);
-        assert!(matches!(hand.again(&mut node), Verdict::Minted(_)));
-        hand.step(-5);
-        hand.mint(&mut node);
-        hand.step(-6);
-        hand.pass(10);
-        assert!(matches!(hand.again(&mut node), Verdict::Refused(why) if why.ends_with("(-1)")));
-        hand.id(&mut other);
-        hand.step(-6);
-        assert!(matches!(hand.mint(&mut other), Verdict::Refused(why) if why.ends_with("(-3)")));
+        host.pass(10);
+        assert!(matches!(host.again(&mut node), Verdict::Minted(_)));
+        host.step(-5);
+        host.mint(&mut node);
+        host.step(-6);
+        host.pass(10);
+        assert!(matches!(host.again(&mut node), Verdict::Refused(why) if why.ends_with("(-1)")));
+        host.id(&mut other);
+        host.step(-6);
+        assert!(matches!(host.mint(&mut other), Verdict::Refused(why) if why.ends_with("(-3)")));
     }
 
     /// Leaf 86a6441, SnowflakeZookeeperHolder.init and .checkInitTimeStamp.
     #[test]
     fn it_compares_its_clock_with_its_own_report_unless_a_local_file_is_there() {
-        let mut hand = Hand::new(LeafSnowflake::default());
-        let mut node = started(&mut hand);
-        hand.run(&mut node, true);
-        assert_eq!((hand.now.wall.get(), node.last_report), (NOON + 1_000, NOON + 1_000));
-        hand.run(&mut node, false);
+        let mut host = ManualHost::new(LeafSnowflake::default());
+        let mut node = started(&mut host);
+        host.run(&mut node, true);
+        assert_eq!((host.now.wall.get(), node.last_report), (NOON + 1_000, NOON + 1_000));
+        host.run(&mut node, false);
         assert_eq!(node.last_report, NOON + 1_000, "silence is logged");
-        hand.run(&mut node, true);
+        host.run(&mut node, true);
         assert_eq!(node.last_report, NOON + 7_000);
-        hand.step(-1);
-        assert!(started(&mut hand).path.is_none(), "the local file");
-        assert_eq!(hand.died(), None);
-        hand.disk = None;
-        started(&mut hand);
-        assert!(hand.died().is_some_and(|why| why.contains("timestamp check error")));
-        hand.step(1);
-        assert!(started(&mut hand).path.is_some(), "as late as its report is late enough");
-        assert!(hand.start_alone().path.is_none());
-        assert_eq!(hand.died(), None);
-        let mut silent = hand.start();
-        hand.serve(&mut silent, false);
+        host.step(-1);
+        assert!(started(&mut host).path.is_none(), "the local file");
+        assert_eq!(host.died(), None);
+        host.disk = None;
+        started(&mut host);
+        assert!(host.died().is_some_and(|why| why.contains("timestamp check error")));
+        host.step(1);
+        assert!(started(&mut host).path.is_some(), "as late as its report is late enough");
+        assert!(host.start_alone().path.is_none());
+        assert_eq!(host.died(), None);
+        let mut silent = host.start();
+        host.serve(&mut silent, false);
         assert_eq!((worker(&silent), silent.path), (Some(0), None), "ZooKeeper that falls silent, too");
-        hand.disk = None;
-        hand.start_alone();
-        assert!(hand.died().is_some());
+        host.disk = None;
+        host.start_alone();
+        assert!(host.died().is_some());
     }
 
     /// Leaf 86a6441, SnowflakeZookeeperHolder's constructor and init: the key is ip:port.
     #[test]
     fn on_another_host_it_is_another_node() {
-        let mut hand = Hand::new(LeafSnowflake::default());
-        assert_eq!(worker(&started(&mut hand)), Some(0));
-        hand.life.host = 2;
-        hand.disk = None;
-        assert_eq!(worker(&started(&mut hand)), Some(1), "a new worker id");
-        assert_eq!(worker(&started(&mut hand)), Some(1));
-        hand.life.host = 0;
-        hand.disk = None;
-        assert_eq!(worker(&started(&mut hand)), Some(0), "back at the address that it had");
+        let mut host = ManualHost::new(LeafSnowflake::default());
+        assert_eq!(worker(&started(&mut host)), Some(0));
+        host.life.host = 2;
+        host.disk = None;
+        assert_eq!(worker(&started(&mut host)), Some(1), "a new worker id");
+        assert_eq!(worker(&started(&mut host)), Some(1));
+        host.life.host = 0;
+        host.disk = None;
+        assert_eq!(worker(&started(&mut host)), Some(0), "back at the address that it had");
     }
 
     /// Leaf 86a6441, SnowflakeZookeeperHolder.init: "worker id 默认是0", whatever createNode returned.
     #[test]
     fn all_that_see_no_node_keep_worker_id_zero() {
-        let mut hand = Hand::new(LeafSnowflake::default());
-        let mut first = hand.start();
-        hand.serve_once(&mut first);
-        let late = std::mem::take(&mut hand.outbox.requests);
-        hand.become_node(1);
-        let mut second = started(&mut hand);
-        hand.become_node(0);
-        hand.outbox.requests = late;
-        hand.serve(&mut first, true);
+        let mut host = ManualHost::new(LeafSnowflake::default());
+        let mut first = host.start();
+        host.serve_once(&mut first);
+        let late = std::mem::take(&mut host.outbox.requests);
+        host.become_node(1);
+        let mut second = started(&mut host);
+        host.become_node(0);
+        host.outbox.requests = late;
+        host.serve(&mut first, true);
         assert_eq!((worker(&first), worker(&second)), (Some(0), Some(0)));
         assert_ne!(first.path, second.path, "though ZooKeeper has numbered them");
-        let same = [hand.id(&mut first) >> 12, hand.id(&mut second) >> 12];
+        let same = [host.id(&mut first) >> 12, host.id(&mut second) >> 12];
         assert_eq!(same[0], same[1]);
-        assert_eq!(worker(&started(&mut hand)), Some(1), "its next life has its own number");
+        assert_eq!(worker(&started(&mut host)), Some(1), "its next life has its own number");
     }
 
     /// Leaf 86a6441, SnowflakeIDGenImpl's constructor.
     #[test]
     fn a_number_beyond_the_worker_ids_is_refused() {
-        let mut hand = Hand::new(LeafSnowflake::default());
+        let mut host = ManualHost::new(LeafSnowflake::default());
         for node in 0..4 {
-            hand.become_node(node);
-            started(&mut hand);
-            assert_eq!(hand.died(), None);
+            host.become_node(node);
+            started(&mut host);
+            assert_eq!(host.died(), None);
         }
-        hand.become_node(4);
-        started(&mut hand);
-        assert_eq!(hand.died(), Some("workerID must gte 0 and lte 1023"));
+        host.become_node(4);
+        started(&mut host);
+        assert_eq!(host.died(), Some("workerID must gte 0 and lte 1023"));
     }
 
     #[test]
     fn what_it_minted_since_its_last_report_it_mints_again() {
-        let mut hand = Hand::new(LeafSnowflake::default());
-        let mut node = started(&mut hand);
-        hand.run(&mut node, true);
-        hand.pass(2_000);
-        let first = hand.id(&mut node) >> 12;
-        hand.pass(500);
-        hand.step(-500);
-        let mut node = started(&mut hand);
+        let mut host = ManualHost::new(LeafSnowflake::default());
+        let mut node = started(&mut host);
+        host.run(&mut node, true);
+        host.pass(2_000);
+        let first = host.id(&mut node) >> 12;
+        host.pass(500);
+        host.step(-500);
+        let mut node = started(&mut host);
         assert!(node.path.is_some(), "the check has passed");
-        assert_eq!(hand.id(&mut node) >> 12, first);
+        assert_eq!(host.id(&mut node) >> 12, first);
     }
 }

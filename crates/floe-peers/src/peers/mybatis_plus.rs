@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{signed, snowflake, spin};
+use super::{claim, signed, snowflake, spin};
 use floe::MonoMillis;
 use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 use floe_sim::random::Random;
@@ -94,10 +94,7 @@ impl Model for MybatisPlus {
             true => setup.worker,
             false => by_card_and_process(machine.disk, machine.random),
         };
-        if worker > 1023 {
-            machine.die("datacenter Id can't be greater than 31 or less than 0");
-        }
-        machine.claims(worker);
+        claim(worker, 1023, "datacenter Id can't be greater than 31 or less than 0", machine);
         Sequence { worker, last: -1, sequence: 0, spinning: false, waiting: BTreeMap::new() }
     }
 
@@ -153,41 +150,41 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::peers::tests::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, NOON, increasing};
 
     /// mybatis-plus-core 3.5.7, Sequence.java, nextId and tilNextMillis.
     #[test]
     fn it_begins_at_one_or_two_and_waits_for_a_clock_that_is_five_behind() {
-        let mut hand = Hand::new(MybatisPlus { configured: true });
-        hand.setup.worker = 7 << 5 | 3;
-        let mut sequence = hand.start();
+        let mut host = ManualHost::new(MybatisPlus { configured: true });
+        host.setup.worker = 7 << 5 | 3;
+        let mut sequence = host.start();
         let time = u128::from((NOON - EPOCH).unsigned_abs());
-        let first = hand.id(&mut sequence);
+        let first = host.id(&mut sequence);
         assert!([1, 2].contains(&(first - (time << 22 | (7 << 5 | 3) << 12))), "{first}");
-        increasing(&mut hand, &mut sequence, 5_000);
-        assert_eq!(hand.now.wall.get(), NOON + 1, "the next millisecond");
-        hand.step(-5);
-        let Verdict::Again(at) = hand.mint(&mut sequence) else { unreachable!() };
-        assert_eq!(at.since(hand.now.mono), 10, "twice as long");
-        hand.step(-6);
-        hand.pass(10);
+        increasing(&mut host, &mut sequence, 5_000);
+        assert_eq!(host.now.wall.get(), NOON + 1, "the next millisecond");
+        host.step(-5);
+        let Verdict::Again(at) = host.mint(&mut sequence) else { unreachable!() };
+        assert_eq!(at.since(host.now.mono), 10, "twice as long");
+        host.step(-6);
+        host.pass(10);
         assert!(
-            matches!(hand.again(&mut sequence), Verdict::Refused(why) if why.ends_with("for 5 milliseconds"))
+            matches!(host.again(&mut sequence), Verdict::Refused(why) if why.ends_with("for 5 milliseconds"))
         );
-        hand.step(-5);
+        host.step(-5);
         assert!(
-            matches!(hand.mint(&mut sequence), Verdict::Refused(why) if why.ends_with("for 6 milliseconds"))
+            matches!(host.mint(&mut sequence), Verdict::Refused(why) if why.ends_with("for 6 milliseconds"))
         );
-        hand.setup.worker = 1024;
-        hand.start();
-        assert!(hand.died().is_some());
+        host.setup.worker = 1024;
+        host.start();
+        assert!(host.died().is_some());
     }
 
     /// mybatis-plus-core 3.5.7, Sequence.java, getDatacenterId and getMaxWorkerId.
     #[test]
     fn the_worker_id_is_the_network_cards_and_the_processs() {
-        let mut hand = Hand::new(MybatisPlus::default());
-        let ids: BTreeSet<_> = (0..500).map(|_| hand.start().worker).collect();
+        let mut host = ManualHost::new(MybatisPlus::default());
+        let ids: BTreeSet<_> = (0..500).map(|_| host.start().worker).collect();
         let datacenters: BTreeSet<_> = ids.iter().map(|id| id >> 5).collect();
         assert_eq!(
             (datacenters.len(), ids.len()),

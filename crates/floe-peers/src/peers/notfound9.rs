@@ -218,7 +218,7 @@ impl Model for NotFound9 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, increasing};
 
     const HOUR: i64 = 3_600_000;
 
@@ -226,66 +226,66 @@ mod tests {
     /// SnowflakeIDGenImpl's constructor; here 4 stands for 1024.
     #[test]
     fn every_start_takes_another_worker_id_while_there_are_any_and_one_of_them_is_of_no_use() {
-        let mut hand = Hand::new(NotFound9::default());
+        let mut host = ManualHost::new(NotFound9::default());
         for worker in 0..4 {
-            let mut node = hand.start();
-            assert_eq!(hand.id(&mut node) >> 12 & 1023, worker);
-            increasing(&mut hand, &mut node, 5_000);
+            let mut node = host.start();
+            assert_eq!(host.id(&mut node) >> 12 & 1023, worker);
+            increasing(&mut host, &mut node, 5_000);
         }
-        hand.start();
-        assert_eq!(hand.died(), Some("workerID must gte 0 and lte 1023"));
-        hand.start();
-        assert_eq!(hand.died(), Some("no userful Node in /notuse"), "it is gone from the pool all the same");
-        hand.start_alone();
-        assert!(hand.died().is_some());
+        host.start();
+        assert_eq!(host.died(), Some("workerID must gte 0 and lte 1023"));
+        host.start();
+        assert_eq!(host.died(), Some("no userful Node in /notuse"), "it is gone from the pool all the same");
+        host.start_alone();
+        assert!(host.died().is_some());
     }
 
     #[test]
     fn an_hour_without_reports_stops_it_and_a_clock_an_hour_ahead_takes_what_others_use() {
-        let mut hand = Hand::new(NotFound9::default());
-        let mut first = hand.start();
-        hand.run(&mut first, true);
-        hand.become_node(1);
-        let mut second = hand.start();
-        hand.run(&mut second, true);
-        hand.step(HOUR);
+        let mut host = ManualHost::new(NotFound9::default());
+        let mut first = host.start();
+        host.run(&mut first, true);
+        host.become_node(1);
+        let mut second = host.start();
+        host.run(&mut second, true);
+        host.step(HOUR);
         for _ in 0..42 {
-            hand.run(&mut second, true);
+            host.run(&mut second, true);
         }
-        assert!(hand.store.get("inuse/0000").is_none(), "the first has reported nothing for an hour");
-        assert!(hand.store.get("inuse/0001").is_some());
-        assert!(hand.store.get("notuse/0000").is_some_and(|entry| entry.stamp.is_some()));
-        assert_eq!(hand.start().generator.worker, 0, "two have it now");
+        assert!(host.store.get("inuse/0000").is_none(), "the first has reported nothing for an hour");
+        assert!(host.store.get("inuse/0001").is_some());
+        assert!(host.store.get("notuse/0000").is_some_and(|entry| entry.stamp.is_some()));
+        assert_eq!(host.start().generator.worker, 0, "two have it now");
 
-        hand.step(-HOUR);
-        hand.store.remove("inuse/0000");
-        while hand.now.wall.get() - first.last_report.unwrap() <= HOUR {
-            hand.outbox.wake = Some(hand.now.mono.plus(REPORT_MS));
-            hand.run(&mut first, true);
+        host.step(-HOUR);
+        host.store.remove("inuse/0000");
+        while host.now.wall.get() - first.last_report.unwrap() <= HOUR {
+            host.outbox.wake = Some(host.now.mono.plus(REPORT_MS));
+            host.run(&mut first, true);
         }
-        assert!(matches!(hand.mint(&mut first), Verdict::Refused(_)));
+        assert!(matches!(host.mint(&mut first), Verdict::Refused(_)));
     }
 
     /// NotFound9/Leaf 896882e, SnowflakeIDGenImpl.get: OverMaxTimeStampException.
     #[test]
     fn it_refuses_past_its_bits() {
-        let mut hand = Hand::new(NotFound9::default());
-        let mut node = hand.start();
-        hand.step(EPOCH + MOST_TIME - hand.now.wall.get());
-        assert!(matches!(hand.mint(&mut node), Verdict::Minted(_)));
-        hand.step(1);
-        assert!(matches!(hand.mint(&mut node), Verdict::Refused(_)));
+        let mut host = ManualHost::new(NotFound9::default());
+        let mut node = host.start();
+        host.step(EPOCH + MOST_TIME - host.now.wall.get());
+        assert!(matches!(host.mint(&mut node), Verdict::Minted(_)));
+        host.step(1);
+        assert!(matches!(host.mint(&mut node), Verdict::Refused(_)));
     }
 
     #[test]
     fn a_time_ahead_of_the_clock_in_the_pool_fails_every_start() {
-        let mut hand = Hand::new(NotFound9::default());
-        hand.start();
-        let now = hand.now.wall.get();
-        hand.store.put("notuse/0001", Entry { number: 1, stamp: Some(now + 1) });
-        hand.start();
-        assert!(hand.died().is_some());
-        hand.step(1);
-        assert_eq!(hand.start().generator.worker, 1);
+        let mut host = ManualHost::new(NotFound9::default());
+        host.start();
+        let now = host.now.wall.get();
+        host.store.put("notuse/0001", Entry { number: 1, stamp: Some(now + 1) });
+        host.start();
+        assert!(host.died().is_some());
+        host.step(1);
+        assert_eq!(host.start().generator.worker, 1);
     }
 }

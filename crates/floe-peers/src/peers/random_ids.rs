@@ -124,7 +124,7 @@ impl Model for RandomIds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, NOON, increasing};
 
     const UUID: RandomIds = RandomIds::UuidV7 { fast: false };
     const FAST: RandomIds = RandomIds::UuidV7 { fast: true };
@@ -141,35 +141,35 @@ mod tests {
     /// uuid 1.29.1, timestamp.rs, ContextV7's generate_timestamp_sequence, and v7.rs, new_v7.
     #[test]
     fn a_uuid_counts_within_its_millisecond_and_through_a_clock_that_is_behind() {
-        let mut hand = Hand::new(UUID);
-        let mut source = hand.start();
-        let first = hand.id(&mut source);
+        let mut host = ManualHost::new(UUID);
+        let mut source = host.start();
+        let first = host.id(&mut source);
         assert_eq!(time(first), u128::from(NOON.unsigned_abs()));
         assert_eq!((low(first >> 76, 4), low(first >> 62, 2)), (7, 0b10), "version and variant");
         assert!(counter(first) >> SEED_BITS == 0);
-        let second = hand.id(&mut source);
+        let second = host.id(&mut source);
         assert_eq!((time(second), counter(second)), (time(first), counter(first) + 1));
-        hand.step(-5_000);
-        let behind = hand.id(&mut source);
+        host.step(-5_000);
+        let behind = host.id(&mut source);
         assert_eq!((time(behind), counter(behind)), (time(first), counter(first) + 2));
-        hand.step(5_001);
-        let next = hand.id(&mut source);
+        host.step(5_001);
+        let next = host.id(&mut source);
         assert_eq!(time(next), time(first) + 1);
         assert_ne!(counter(next), counter(behind) + 1, "it begins anew");
         source.number = (1 << COUNTER_BITS) - 1;
-        assert_eq!(time(hand.id(&mut source)), time(next) + 1, "a counter that is used up goes ahead");
-        increasing(&mut hand, &mut source, 10_000);
+        assert_eq!(time(host.id(&mut source)), time(next) + 1, "a counter that is used up goes ahead");
+        increasing(&mut host, &mut source, 10_000);
     }
 
     /// uuid 1.29.1, timestamp.rs, Counter::reseed, and v7.rs, new_v7: 41 random bits of 42 at the beginning, and 32 for each ID.
     #[test]
     fn a_uuid_has_random_bits_where_its_crate_has_them() {
-        let mut hand = Hand::new(UUID);
-        let mut source = hand.start();
+        let mut host = ManualHost::new(UUID);
+        let mut source = host.start();
         let (mut ones, mut zeros) = ([0; 2], [u128::MAX; 2]);
         for _ in 0..200 {
-            hand.step(1);
-            let id = hand.id(&mut source);
+            host.step(1);
+            let id = host.id(&mut source);
             for (place, bits) in [counter(id), low(id, 32)].into_iter().enumerate() {
                 ones[place] |= bits;
                 zeros[place] &= bits;
@@ -181,40 +181,40 @@ mod tests {
     /// ulid 3.0.0, generator.rs, generate_from_datetime_with_source.
     #[test]
     fn a_ulid_adds_one_where_the_clock_stands_or_is_behind() {
-        let mut hand = Hand::new(RandomIds::Ulid);
-        let mut source = hand.start();
-        let first = hand.id(&mut source);
+        let mut host = ManualHost::new(RandomIds::Ulid);
+        let mut source = host.start();
+        let first = host.id(&mut source);
         assert_eq!(time(first), u128::from(NOON.unsigned_abs()));
-        hand.step(-5_000);
-        assert_eq!(hand.id(&mut source), first + 1);
-        hand.step(5_001);
-        let next = hand.id(&mut source);
+        host.step(-5_000);
+        assert_eq!(host.id(&mut source), first + 1);
+        host.step(5_001);
+        let next = host.id(&mut source);
         assert_eq!(time(next), time(first) + 1);
-        increasing(&mut hand, &mut source, 10_000);
+        increasing(&mut host, &mut source, 10_000);
         source.number = (1 << BELOW_BITS) - 1;
-        assert!(matches!(hand.mint(&mut source), Verdict::Refused(_)));
+        assert!(matches!(host.mint(&mut source), Verdict::Refused(_)));
     }
 
     /// uuid 1.29.1, rng.rs, and rand 0.10.3, thread.rs: a copy shares the generator in memory, but not the kernel's randomness.
     #[test]
     fn a_copy_draws_the_same_numbers_from_memory_and_others_from_the_kernel() {
         for (model, same) in [(UUID, false), (FAST, true), (RandomIds::Ulid, true)] {
-            let mut hand = Hand::new(model);
-            let mut source = hand.start();
-            hand.id(&mut source);
-            let mut copy = hand.model.memory(&source, Random::new(7)).unwrap();
-            hand.step(1);
-            let ids = [hand.id(&mut source), hand.id(&mut copy)];
+            let mut host = ManualHost::new(model);
+            let mut source = host.start();
+            host.id(&mut source);
+            let mut copy = host.model.memory(&source, Random::new(7)).unwrap();
+            host.step(1);
+            let ids = [host.id(&mut source), host.id(&mut copy)];
             assert_eq!(ids[0] == ids[1], same, "{model:?}");
             for _ in 0..RESEED_BYTES {
-                hand.step(1);
-                hand.id(&mut source);
+                host.step(1);
+                host.id(&mut source);
             }
             for _ in 0..RESEED_BYTES {
-                hand.id(&mut copy);
+                host.id(&mut copy);
             }
-            hand.step(1);
-            assert_ne!(hand.id(&mut source), hand.id(&mut copy), "{model:?}: seeded again since");
+            host.step(1);
+            assert_ne!(host.id(&mut source), host.id(&mut copy), "{model:?}: seeded again since");
         }
     }
 
@@ -222,14 +222,14 @@ mod tests {
     #[test]
     fn a_copy_draws_the_same_numbers_until_sixty_four_kibibytes_are_drawn() {
         for (model, same) in [(FAST, 65_536 / 24 - 1), (RandomIds::Ulid, 65_536 / 10 - 1)] {
-            let mut hand = Hand::new(model);
-            let mut source = hand.start();
-            hand.id(&mut source);
-            let mut copy = hand.model.memory(&source, Random::new(7)).unwrap();
+            let mut host = ManualHost::new(model);
+            let mut source = host.start();
+            host.id(&mut source);
+            let mut copy = host.model.memory(&source, Random::new(7)).unwrap();
             let mut equal = 0;
             loop {
-                hand.step(1);
-                if hand.id(&mut source) != hand.id(&mut copy) {
+                host.step(1);
+                if host.id(&mut source) != host.id(&mut copy) {
                     break;
                 }
                 equal += 1;

@@ -148,42 +148,42 @@ impl Model for RedisIncr {
 #[cfg(test)]
 mod tests {
     use super::RedisIncr;
-    use crate::peers::tests::by_hand::ByHand;
+    use crate::peers::tests::manual_fleet::ManualFleet;
 
     #[test]
     fn every_caller_gets_a_larger_number() {
-        let mut hand = ByHand::new(RedisIncr::default(), 2);
-        let ids: Vec<_> = (0..6).map(|turn| hand.minted(turn % 2)).collect();
+        let mut fleet = ManualFleet::new(RedisIncr::default(), 2);
+        let ids: Vec<_> = (0..6).map(|turn| fleet.minted(turn % 2)).collect();
         assert_eq!(ids, [1, 2, 3, 4, 5, 6]);
     }
 
     #[test]
     fn a_lost_reply_wastes_a_number_and_repeats_none() {
-        let mut hand = ByHand::new(RedisIncr::default(), 1);
-        assert_eq!(hand.minted(0), 1);
-        hand.lose_replies = 1;
-        assert_eq!(hand.refused(0), "timed out");
-        assert_eq!(hand.minted(0), 3);
+        let mut fleet = ManualFleet::new(RedisIncr::default(), 1);
+        assert_eq!(fleet.minted(0), 1);
+        fleet.lose_replies = 1;
+        assert_eq!(fleet.refused(0), "timed out");
+        assert_eq!(fleet.minted(0), 3);
     }
 
     #[test]
     fn a_late_or_doubled_reply_changes_nothing() {
-        let mut hand = ByHand::new(RedisIncr::default(), 1);
-        hand.double = true;
-        hand.lose_replies = 1;
-        assert_eq!(hand.refused(0), "timed out");
-        assert_eq!(hand.minted(0), 3);
-        assert_eq!(hand.minted(0), 5);
+        let mut fleet = ManualFleet::new(RedisIncr::default(), 1);
+        fleet.double = true;
+        fleet.lose_replies = 1;
+        assert_eq!(fleet.refused(0), "timed out");
+        assert_eq!(fleet.minted(0), 3);
+        assert_eq!(fleet.minted(0), 5);
     }
 
     #[test]
     fn a_replica_that_lagged_counts_again() {
-        let mut hand = ByHand::new(RedisIncr::default(), 1);
-        assert_eq!(hand.minted(0), 1);
-        let replica = hand.copy();
-        assert_eq!(hand.minted(0), 2);
-        hand.forget(&replica);
-        assert_eq!(hand.minted(0), 2);
+        let mut fleet = ManualFleet::new(RedisIncr::default(), 1);
+        assert_eq!(fleet.minted(0), 1);
+        let replica = fleet.copy();
+        assert_eq!(fleet.minted(0), 2);
+        fleet.forget(&replica);
+        assert_eq!(fleet.minted(0), 2);
     }
 
     /// Redis 74b289a, config.c: appendonly is 0; server.c, initServerConfig: save 3600 1 300 100 60 10000, and serverCron:
@@ -191,30 +191,30 @@ mod tests {
     #[test]
     fn a_crash_loses_what_came_since_the_last_dump_unless_each_change_is_appended() {
         for append_only in [false, true] {
-            let mut hand = ByHand::new(RedisIncr { append_only }, 1);
+            let mut fleet = ManualFleet::new(RedisIncr { append_only }, 1);
             for id in 1..=99 {
-                assert_eq!(hand.minted(0), id);
+                assert_eq!(fleet.minted(0), id);
             }
-            hand.pass(300_001);
-            hand.crash_store();
-            assert_eq!(hand.minted(0), if append_only { 100 } else { 1 }, "99 changes in five minutes");
+            fleet.pass(300_001);
+            fleet.crash_store();
+            assert_eq!(fleet.minted(0), if append_only { 100 } else { 1 }, "99 changes in five minutes");
             let next = u128::from(u64::from(append_only)) * 99 + 2;
             for id in 0..120 {
-                assert_eq!(hand.minted(0), next + id);
+                assert_eq!(fleet.minted(0), next + id);
             }
-            hand.pass(300_001);
-            assert_eq!(hand.minted(0), next + 120);
-            hand.crash_store();
+            fleet.pass(300_001);
+            assert_eq!(fleet.minted(0), next + 120);
+            fleet.crash_store();
             let expected = if append_only { next + 121 } else { next + 120 };
-            assert_eq!(hand.minted(0), expected, "the dump has 121 changes, and not the last one");
+            assert_eq!(fleet.minted(0), expected, "the dump has 121 changes, and not the last one");
         }
     }
 
     #[test]
     fn an_evicted_key_starts_again() {
-        let mut hand = ByHand::new(RedisIncr::default(), 1);
-        assert_eq!(hand.minted(0), 1);
-        assert_eq!(hand.delete_record().as_deref(), Some("the key orders, which was 1"));
-        assert_eq!(hand.minted(0), 1);
+        let mut fleet = ManualFleet::new(RedisIncr::default(), 1);
+        assert_eq!(fleet.minted(0), 1);
+        assert_eq!(fleet.delete_record().as_deref(), Some("the key orders, which was 1"));
+        assert_eq!(fleet.minted(0), 1);
     }
 }

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use super::field;
+use super::{claim, field};
 use floe::{MonoMillis, UnixMillis};
 use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
@@ -50,10 +50,7 @@ impl Model for Seata {
             true => setup.worker,
             false => *disk.get_or_insert_with(|| random.below(1 << 10)),
         };
-        if worker > 1023 {
-            machine.die("worker Id can't be greater than 1023 or less than 0");
-        }
-        machine.claims(worker);
+        claim(worker, 1023, "worker Id can't be greater than 1023 or less than 0", machine);
         let counter = (machine.wall() - EPOCH).cast_unsigned() << 12;
         IdWorker { worker, counter, sleeping: BTreeMap::new() }
     }
@@ -89,25 +86,25 @@ impl Model for Seata {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, NOON, increasing};
 
     /// seata-common 2.0.0, IdWorker.java, nextId and waitIfNecessary.
     #[test]
     fn it_counts_from_its_start_and_sleeps_once_while_it_is_not_behind_the_clock() {
-        let mut hand = Hand::new(Seata { configured: true });
-        hand.setup.worker = 9;
-        let mut worker = hand.start();
-        let first = hand.id(&mut worker);
+        let mut host = ManualHost::new(Seata { configured: true });
+        host.setup.worker = 9;
+        let mut worker = host.start();
+        let first = host.id(&mut worker);
         assert_eq!(first, 9 << 53 | u128::from((NOON - EPOCH).unsigned_abs()) << 12 | 1);
-        assert_eq!(hand.now.wall.get(), NOON + 5, "in the millisecond of its start it sleeps");
-        increasing(&mut hand, &mut worker, 5 * 4_096);
-        assert!(hand.now.wall.get() <= NOON + 20, "and then it need not");
-        hand.step(-3_600_000);
-        let Verdict::Again(at) = hand.mint(&mut worker) else { unreachable!() };
-        assert_eq!(at.since(hand.now.mono), 5);
-        hand.pass(5);
+        assert_eq!(host.now.wall.get(), NOON + 5, "in the millisecond of its start it sleeps");
+        increasing(&mut host, &mut worker, 5 * 4_096);
+        assert!(host.now.wall.get() <= NOON + 20, "and then it need not");
+        host.step(-3_600_000);
+        let Verdict::Again(at) = host.mint(&mut worker) else { unreachable!() };
+        assert_eq!(at.since(host.now.mono), 5);
+        host.pass(5);
         assert!(
-            matches!(hand.again(&mut worker), Verdict::Minted(ids) if ids[0] > first),
+            matches!(host.again(&mut worker), Verdict::Minted(ids) if ids[0] > first),
             "a step back is not seen"
         );
     }
@@ -115,14 +112,14 @@ mod tests {
     /// seata-common 2.0.0, IdWorker.java, generateWorkerIdBaseOnMac and initTimestampAndSequence.
     #[test]
     fn the_worker_id_is_the_hosts_and_a_restart_knows_nothing() {
-        let mut hand = Hand::new(Seata::default());
-        let mut worker = hand.start();
-        let first = hand.id(&mut worker);
-        hand.step(-5);
-        let mut second = hand.start();
+        let mut host = ManualHost::new(Seata::default());
+        let mut worker = host.start();
+        let first = host.id(&mut worker);
+        host.step(-5);
+        let mut second = host.start();
         assert_eq!(second.worker, worker.worker, "two processes on one host share it");
-        assert_eq!(hand.id(&mut second), first);
-        hand.become_node(1);
-        assert_ne!(hand.start().worker, worker.worker);
+        assert_eq!(host.id(&mut second), first);
+        host.become_node(1);
+        assert_ne!(host.start().worker, worker.worker);
     }
 }

@@ -239,89 +239,89 @@ impl Model for Sequences {
 #[cfg(test)]
 mod tests {
     use super::Sequences;
-    use crate::peers::tests::by_hand::ByHand;
+    use crate::peers::tests::manual_fleet::ManualFleet;
 
-    fn take(hand: &mut ByHand<Sequences>, node: usize, count: usize) -> Vec<u128> {
-        (0..count).map(|_| hand.minted(node)).collect()
+    fn take(fleet: &mut ManualFleet<Sequences>, node: usize, count: usize) -> Vec<u128> {
+        (0..count).map(|_| fleet.minted(node)).collect()
     }
 
     /// hibernate-orm 0029172, PooledOptimizer.java, generate.
     #[test]
     fn a_pooled_number_is_the_last_of_its_fifty_save_the_first_one() {
-        let mut hand = ByHand::new(Sequences::Pooled, 2);
-        assert_eq!(take(&mut hand, 0, 51), (1..=51).collect::<Vec<_>>());
-        assert_eq!(take(&mut hand, 1, 2), [52, 53], "101 is the last one of the other's");
-        assert_eq!(hand.minted(0), 102);
-        assert_eq!(hand.held, [(1, 2), (2, 52), (52, 102), (102, 152)]);
+        let mut fleet = ManualFleet::new(Sequences::Pooled, 2);
+        assert_eq!(take(&mut fleet, 0, 51), (1..=51).collect::<Vec<_>>());
+        assert_eq!(take(&mut fleet, 1, 2), [52, 53], "101 is the last one of the other's");
+        assert_eq!(fleet.minted(0), 102);
+        assert_eq!(fleet.held, [(1, 2), (2, 52), (52, 102), (102, 152)]);
     }
 
     /// hibernate-orm 0029172, PooledLoOptimizer.java, generate.
     #[test]
     fn a_pooled_lo_number_is_the_first_of_its_fifty() {
-        let mut hand = ByHand::new(Sequences::PooledLo, 2);
-        assert_eq!(take(&mut hand, 0, 50), (1..=50).collect::<Vec<_>>());
-        assert_eq!(hand.minted(1), 51);
-        assert_eq!(hand.minted(0), 101);
+        let mut fleet = ManualFleet::new(Sequences::PooledLo, 2);
+        assert_eq!(take(&mut fleet, 0, 50), (1..=50).collect::<Vec<_>>());
+        assert_eq!(fleet.minted(1), 51);
+        assert_eq!(fleet.minted(0), 101);
     }
 
     #[test]
     fn a_number_that_got_lost_is_skipped_and_repeats_nothing() {
         for model in [Sequences::Pooled, Sequences::PooledLo, Sequences::Cache] {
-            let mut hand = ByHand::new(model, 1);
-            hand.lose_replies = 1;
-            assert!(hand.refused(0).ends_with("no answer"));
-            assert!(hand.minted(0) > 1, "{model:?}: 1 is lost");
+            let mut fleet = ManualFleet::new(model, 1);
+            fleet.lose_replies = 1;
+            assert!(fleet.refused(0).ends_with("no answer"));
+            assert!(fleet.minted(0) > 1, "{model:?}: 1 is lost");
         }
     }
 
     /// postgres 0076f26, sequence.c, nextval_internal: elm->last and elm->cached.
     #[test]
     fn a_session_keeps_fifty_numbers_for_itself() {
-        let mut hand = ByHand::new(Sequences::Cache, 2);
-        assert_eq!(take(&mut hand, 0, 3), [1, 2, 3]);
-        assert_eq!(take(&mut hand, 1, 2), [51, 52]);
-        assert_eq!(take(&mut hand, 0, 48), (4..=50).chain([101]).collect::<Vec<_>>());
+        let mut fleet = ManualFleet::new(Sequences::Cache, 2);
+        assert_eq!(take(&mut fleet, 0, 3), [1, 2, 3]);
+        assert_eq!(take(&mut fleet, 1, 2), [51, 52]);
+        assert_eq!(take(&mut fleet, 0, 48), (4..=50).chain([101]).collect::<Vec<_>>());
     }
 
     /// The same: cached numbers are lost with their connection.
     #[test]
     fn a_call_without_an_answer_closes_its_connection_and_what_that_kept() {
-        let mut hand = ByHand::new(Sequences::Cache, 1);
-        assert_eq!(take(&mut hand, 0, 2), [1, 2]);
-        hand.lose_replies = 1;
-        hand.refused(0);
-        assert_eq!(take(&mut hand, 0, 2), [51, 52]);
+        let mut fleet = ManualFleet::new(Sequences::Cache, 1);
+        assert_eq!(take(&mut fleet, 0, 2), [1, 2]);
+        fleet.lose_replies = 1;
+        fleet.refused(0);
+        assert_eq!(take(&mut fleet, 0, 2), [51, 52]);
     }
 
     /// postgres 0076f26, sequence.c, SEQ_LOG_VALS: the log has the number 32 fetches ahead.
     #[test]
     fn a_crash_skips_what_was_logged_ahead_and_repeats_nothing() {
-        let mut hand = ByHand::new(Sequences::PooledLo, 1);
-        assert_eq!(hand.minted(0), 1);
-        hand.crash_store();
-        take(&mut hand, 0, 49);
-        assert_eq!(hand.minted(0), 1 + 33 * 50);
-        let mut hand = ByHand::new(Sequences::Cache, 1);
-        assert_eq!(take(&mut hand, 0, 2), [1, 2]);
-        hand.crash_store();
-        assert_eq!(hand.minted(0), 50 + 32 + 1);
+        let mut fleet = ManualFleet::new(Sequences::PooledLo, 1);
+        assert_eq!(fleet.minted(0), 1);
+        fleet.crash_store();
+        take(&mut fleet, 0, 49);
+        assert_eq!(fleet.minted(0), 1 + 33 * 50);
+        let mut fleet = ManualFleet::new(Sequences::Cache, 1);
+        assert_eq!(take(&mut fleet, 0, 2), [1, 2]);
+        fleet.crash_store();
+        assert_eq!(fleet.minted(0), 50 + 32 + 1);
     }
 
     #[test]
     fn a_replica_repeats_numbers_only_beyond_the_last_record_that_it_has_seen() {
-        let mut hand = ByHand::new(Sequences::PooledLo, 1);
-        assert_eq!(hand.minted(0), 1);
-        let replica = hand.copy();
-        let before = take(&mut hand, 0, 50 * 33 - 1);
-        hand.forget(&replica);
-        hand.start(true);
-        assert!(!before.contains(&hand.minted(1)), "33 numbers are in one record");
-        let mut hand = ByHand::new(Sequences::PooledLo, 1);
-        assert_eq!(hand.minted(0), 1);
-        let replica = hand.copy();
-        let before = take(&mut hand, 0, 50 * 60);
-        hand.forget(&replica);
-        hand.start(true);
-        assert!(before.contains(&hand.minted(1)));
+        let mut fleet = ManualFleet::new(Sequences::PooledLo, 1);
+        assert_eq!(fleet.minted(0), 1);
+        let replica = fleet.copy();
+        let before = take(&mut fleet, 0, 50 * 33 - 1);
+        fleet.forget(&replica);
+        fleet.start(true);
+        assert!(!before.contains(&fleet.minted(1)), "33 numbers are in one record");
+        let mut fleet = ManualFleet::new(Sequences::PooledLo, 1);
+        assert_eq!(fleet.minted(0), 1);
+        let replica = fleet.copy();
+        let before = take(&mut fleet, 0, 50 * 60);
+        fleet.forget(&replica);
+        fleet.start(true);
+        assert!(before.contains(&fleet.minted(1)));
     }
 }

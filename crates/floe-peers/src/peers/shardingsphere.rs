@@ -345,126 +345,126 @@ impl Model for ShardingSphere {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, NOON, increasing};
 
-    fn started(hand: &mut Hand<ShardingSphere>) -> Instance {
-        let mut instance = hand.start();
-        hand.serve(&mut instance, true);
+    fn started(host: &mut ManualHost<ShardingSphere>) -> Instance {
+        let mut instance = host.start();
+        host.serve(&mut instance, true);
         instance
     }
 
     #[test]
     fn it_mints_in_its_layout_and_waits_for_a_clock_that_is_nine_behind() {
-        let mut hand = Hand::new(ShardingSphere::cluster());
-        started(&mut hand);
-        let mut instance = started(&mut hand);
+        let mut host = ManualHost::new(ShardingSphere::cluster());
+        started(&mut host);
+        let mut instance = started(&mut host);
         let time = u128::from((NOON - EPOCH).unsigned_abs());
-        assert_eq!(hand.id(&mut instance), time << 22 | 1 << 12);
-        hand.pass(1);
-        assert_eq!(hand.id(&mut instance), (time + 1) << 22 | 1 << 12 | 1, "it vibrates");
-        increasing(&mut hand, &mut instance, 10_000);
-        hand.step(-9);
-        let Verdict::Again(at) = hand.mint(&mut instance) else { unreachable!() };
-        assert_eq!(at.since(hand.now.mono), 9);
-        hand.pass(9);
-        assert!(matches!(hand.again(&mut instance), Verdict::Minted(_)));
-        hand.step(-10);
-        assert!(matches!(hand.mint(&mut instance), Verdict::Refused(_)));
+        assert_eq!(host.id(&mut instance), time << 22 | 1 << 12);
+        host.pass(1);
+        assert_eq!(host.id(&mut instance), (time + 1) << 22 | 1 << 12 | 1, "it vibrates");
+        increasing(&mut host, &mut instance, 10_000);
+        host.step(-9);
+        let Verdict::Again(at) = host.mint(&mut instance) else { unreachable!() };
+        assert_eq!(at.since(host.now.mono), 9);
+        host.pass(9);
+        assert!(matches!(host.again(&mut instance), Verdict::Minted(_)));
+        host.step(-10);
+        assert!(matches!(host.mint(&mut instance), Verdict::Refused(_)));
     }
 
     #[test]
     fn a_worker_id_goes_to_the_next_instance_when_the_session_ends() {
-        let mut hand = Hand::new(ShardingSphere::cluster());
-        let mut first = started(&mut hand);
-        hand.pass(59_999);
-        assert_eq!(started(&mut hand).worker, Some(1));
-        hand.pass(1);
-        let second = started(&mut hand);
+        let mut host = ManualHost::new(ShardingSphere::cluster());
+        let mut first = started(&mut host);
+        host.pass(59_999);
+        assert_eq!(started(&mut host).worker, Some(1));
+        host.pass(1);
+        let second = started(&mut host);
         assert_eq!((first.worker, second.worker), (Some(0), Some(0)), "at once");
-        assert!(matches!(hand.mint(&mut first), Verdict::Minted(_)), "and the old one mints on");
-        hand.outbox.wake = Some(hand.now.mono);
-        hand.run(&mut first, true);
+        assert!(matches!(host.mint(&mut first), Verdict::Minted(_)), "and the old one mints on");
+        host.outbox.wake = Some(host.now.mono);
+        host.run(&mut first, true);
         assert_eq!(first.worker, Some(2), "until it hears of it");
 
-        assert_eq!(started(&mut hand).worker, Some(3));
-        started(&mut hand);
-        assert!(hand.died().is_some(), "there are four in this fleet");
+        assert_eq!(started(&mut host).worker, Some(3));
+        started(&mut host);
+        assert!(host.died().is_some(), "there are four in this fleet");
     }
 
     /// ShardingSphere 07ef827, ZookeeperRepository.close and .waitForCacheClose: 500 ms before the client is closed.
     #[test]
     fn half_a_second_after_a_stop_its_worker_id_is_free() {
-        let mut hand = Hand::new(ShardingSphere::cluster());
-        let mut first = started(&mut hand);
-        let mut second = started(&mut hand);
-        hand.stop(&mut second);
-        let alarm = hand.outbox.wake;
-        assert!(matches!(hand.mint(&mut second), Verdict::Refused(_)));
-        hand.pass(499);
-        assert_eq!(started(&mut hand).worker, Some(2), "not yet");
-        hand.outbox.wake = alarm;
-        hand.run(&mut second, true);
-        assert_eq!(started(&mut hand).worker, Some(1));
-        assert!(matches!(hand.mint(&mut first), Verdict::Minted(_)));
+        let mut host = ManualHost::new(ShardingSphere::cluster());
+        let mut first = started(&mut host);
+        let mut second = started(&mut host);
+        host.stop(&mut second);
+        let alarm = host.outbox.wake;
+        assert!(matches!(host.mint(&mut second), Verdict::Refused(_)));
+        host.pass(499);
+        assert_eq!(started(&mut host).worker, Some(2), "not yet");
+        host.outbox.wake = alarm;
+        host.run(&mut second, true);
+        assert_eq!(started(&mut host).worker, Some(1));
+        assert!(matches!(host.mint(&mut first), Verdict::Minted(_)));
         assert_eq!(ShardingSphere::cluster().pace().stop, 500_000, "a stop takes so long");
     }
 
     /// ShardingSphere 07ef827, ZookeeperRepository.buildCuratorClient: ExponentialBackoffRetry(500 ms, 3, 1,500 ms).
     #[test]
     fn only_the_fourth_silence_is_a_lost_connection_and_one_during_the_claim_makes_worker_zero() {
-        let mut hand = Hand::new(ShardingSphere::cluster());
-        started(&mut hand);
-        let mut instance = hand.start();
+        let mut host = ManualHost::new(ShardingSphere::cluster());
+        started(&mut host);
+        let mut instance = host.start();
         instance.step = Step::List;
         instance.asked = Some(1);
-        hand.serve(&mut instance, false);
+        host.serve(&mut instance, false);
         let mut sleeps = Vec::new();
         while instance.worker.is_none() {
-            sleeps.push(hand.outbox.wake.unwrap().since(hand.now.mono));
-            hand.run(&mut instance, false);
+            sleeps.push(host.outbox.wake.unwrap().since(host.now.mono));
+            host.run(&mut instance, false);
         }
         assert_eq!(sleeps.len(), 9, "three more tries of the list, of the claim, and of what is written");
         assert!(sleeps.iter().all(|sleep| (500..=1_500).contains(sleep)), "{sleeps:?}");
         assert_eq!(instance.worker, Some(0));
-        hand.start_alone();
-        assert!(hand.died().is_some());
+        host.start_alone();
+        assert!(host.died().is_some());
 
-        let mut answered = hand.start();
-        hand.serve(&mut answered, false);
-        assert!(hand.died().is_some(), "no connection at all");
-        let mut late = hand.start();
-        hand.serve_once(&mut late);
-        hand.serve(&mut late, false);
-        hand.run(&mut late, true);
+        let mut answered = host.start();
+        host.serve(&mut answered, false);
+        assert!(host.died().is_some(), "no connection at all");
+        let mut late = host.start();
+        host.serve_once(&mut late);
+        host.serve(&mut late, false);
+        host.run(&mut late, true);
         assert_eq!(late.worker, Some(1), "one silence is nothing");
     }
 
     /// ZooKeeper 05eae83, SessionTrackerImpl's constructor.
     #[test]
     fn a_session_outlasts_an_outage_of_zookeeper() {
-        let mut hand = Hand::new(ShardingSphere::cluster());
-        started(&mut hand);
-        hand.store_is_down_for(100_000);
-        assert_eq!(started(&mut hand).worker, Some(1), "the first one has its full timeout again");
+        let mut host = ManualHost::new(ShardingSphere::cluster());
+        started(&mut host);
+        host.store_is_down_for(100_000);
+        assert_eq!(started(&mut host).worker, Some(1), "the first one has its full timeout again");
     }
 
     /// ShardingSphere 07ef827, StandaloneWorkerIdGenerator.generate: DEFAULT_WORKER_ID.
     #[test]
     fn outside_of_cluster_mode_every_node_is_worker_zero() {
-        let mut hand = Hand::new(ShardingSphere::standalone());
-        let mut first = hand.start_alone();
-        hand.become_node(1);
-        let mut second = hand.start_alone();
+        let mut host = ManualHost::new(ShardingSphere::standalone());
+        let mut first = host.start_alone();
+        host.become_node(1);
+        let mut second = host.start_alone();
         assert_eq!((first.worker, second.worker), (Some(0), Some(0)));
-        assert_eq!(hand.id(&mut first), hand.id(&mut second));
+        assert_eq!(host.id(&mut first), host.id(&mut second));
     }
 
     /// ShardingSphere 4a454a0, StandaloneWorkerIdGenerator.generate: WORKER_ID_KEY.
     #[test]
     fn outside_of_cluster_mode_a_node_is_the_worker_that_is_configured() {
-        let mut hand = Hand::new(ShardingSphere::configured());
-        let first = hand.start_alone();
-        hand.become_node(1);
-        assert_eq!((first.worker, hand.start_alone().worker), (Some(0), Some(1)));
+        let mut host = ManualHost::new(ShardingSphere::configured());
+        let first = host.start_alone();
+        host.become_node(1);
+        assert_eq!((first.worker, host.start_alone().worker), (Some(0), Some(1)));
     }
 }

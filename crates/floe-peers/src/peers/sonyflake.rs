@@ -169,68 +169,68 @@ impl Model for Sonyflake {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, NOON, increasing};
 
     #[test]
     fn it_mints_in_its_layout_and_sleeps_where_256_are_not_enough() {
-        let mut hand = Hand::new(Sonyflake::default());
-        hand.setup.worker = 0x0102;
-        hand.step(3);
-        let mut generator = hand.start();
+        let mut host = ManualHost::new(Sonyflake::default());
+        host.setup.worker = 0x0102;
+        host.step(3);
+        let mut generator = host.start();
         let time = u128::from((NOON / UNIT_MS - START).unsigned_abs());
-        assert_eq!(hand.id(&mut generator), time << 24 | 0x0102);
-        increasing(&mut hand, &mut generator, 255);
-        assert_eq!(hand.now.wall.get(), NOON + 3);
-        assert_eq!(hand.id(&mut generator), (time + 1) << 24 | 0x0102);
-        assert_eq!(hand.now.wall.get(), NOON + 10, "a sleep to the unit's beginning");
-        increasing(&mut hand, &mut generator, 10_000);
+        assert_eq!(host.id(&mut generator), time << 24 | 0x0102);
+        increasing(&mut host, &mut generator, 255);
+        assert_eq!(host.now.wall.get(), NOON + 3);
+        assert_eq!(host.id(&mut generator), (time + 1) << 24 | 0x0102);
+        assert_eq!(host.now.wall.get(), NOON + 10, "a sleep to the unit's beginning");
+        increasing(&mut host, &mut generator, 10_000);
     }
 
     #[test]
     fn a_clock_that_goes_back_makes_it_count_on_and_then_sleep_it_off() {
-        let mut hand = Hand::new(Sonyflake::default());
-        let mut generator = hand.start();
-        let first = hand.id(&mut generator);
-        hand.step(-1_000);
-        assert_eq!(hand.id(&mut generator), first + (1 << 16));
-        increasing(&mut hand, &mut generator, 254);
-        let Verdict::Again(at) = hand.mint(&mut generator) else { unreachable!() };
-        assert_eq!(at.since(hand.now.mono), 1_010);
-        let mut generator = hand.start();
-        hand.step(1_000);
-        assert_eq!(hand.id(&mut generator), first, "a restart knows nothing");
+        let mut host = ManualHost::new(Sonyflake::default());
+        let mut generator = host.start();
+        let first = host.id(&mut generator);
+        host.step(-1_000);
+        assert_eq!(host.id(&mut generator), first + (1 << 16));
+        increasing(&mut host, &mut generator, 254);
+        let Verdict::Again(at) = host.mint(&mut generator) else { unreachable!() };
+        assert_eq!(at.since(host.now.mono), 1_010);
+        let mut generator = host.start();
+        host.step(1_000);
+        assert_eq!(host.id(&mut generator), first, "a restart knows nothing");
     }
 
     /// Sonyflake f167a9d, v2/sonyflake.go, lower16BitPrivateIP.
     #[test]
     fn the_machine_id_is_the_hosts() {
-        let mut hand = Hand::new(Sonyflake::default());
-        let own = hand.start().machine_id;
-        hand.life.host = 5;
-        let other = hand.start();
+        let mut host = ManualHost::new(Sonyflake::default());
+        let own = host.start().machine_id;
+        host.life.host = 5;
+        let other = host.start();
         assert_ne!(other.machine_id, own);
-        hand.life.node = 1;
-        assert_eq!(hand.start().machine_id, other.machine_id, "two processes on one host share it");
+        host.life.node = 1;
+        assert_eq!(host.start().machine_id, other.machine_id, "two processes on one host share it");
     }
 
     /// Sonyflake f167a9d, v2/sonyflake.go, New: no generator where CheckMachineID says no.
     #[test]
     fn a_machine_id_that_is_in_use_makes_no_generator_where_it_is_checked() {
-        let mut hand = Hand::new(Sonyflake { checked: true });
-        let mut first = hand.start();
-        assert!(matches!(hand.mint(&mut first), Verdict::Refused(_)));
-        hand.serve(&mut first, true);
-        let mut second = hand.start();
-        hand.serve(&mut second, true);
-        assert_eq!(hand.died(), Some("invalid machine id"));
-        hand.start_alone();
-        assert!(hand.died().is_some());
-        hand.id(&mut first);
-        hand.pass(SESSION_MS);
-        let mut third = hand.start();
-        hand.serve(&mut third, true);
-        assert_eq!(hand.died(), None, "its session has ended");
-        assert!(matches!(hand.mint(&mut third), Verdict::Minted(_)));
-        assert!(matches!(hand.mint(&mut first), Verdict::Minted(_)), "and nobody tells the first one");
+        let mut host = ManualHost::new(Sonyflake { checked: true });
+        let mut first = host.start();
+        assert!(matches!(host.mint(&mut first), Verdict::Refused(_)));
+        host.serve(&mut first, true);
+        let mut second = host.start();
+        host.serve(&mut second, true);
+        assert_eq!(host.died(), Some("invalid machine id"));
+        host.start_alone();
+        assert!(host.died().is_some());
+        host.id(&mut first);
+        host.pass(SESSION_MS);
+        let mut third = host.start();
+        host.serve(&mut third, true);
+        assert_eq!(host.died(), None, "its session has ended");
+        assert!(matches!(host.mint(&mut third), Verdict::Minted(_)));
+        assert!(matches!(host.mint(&mut first), Verdict::Minted(_)), "and nobody tells the first one");
     }
 }

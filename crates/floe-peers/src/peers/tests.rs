@@ -1,6 +1,6 @@
 //! What the tests of the models share.
 
-pub(super) mod by_hand;
-pub(super) mod hand;
+pub(super) mod manual_fleet;
+pub(super) mod manual_host;
 
 mod originals;

@@ -9,7 +9,7 @@
 //! Read from: f4b6a3/tsid-creator c5e0282 (5.2.6), `TsidFactory.java` (`create`, `getTime`, `getRandomCounter`,
 //! `Builder.getNode`). `originals.rs` plays the class itself beside this model.
 
-use super::{signed, snowflake};
+use super::{claim, signed, snowflake};
 use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
 const EPOCH: i64 = 1_577_836_800_000;
@@ -39,10 +39,7 @@ impl Model for Tsid {
 
     fn start(&mut self, setup: &Setup, _: Option<&mut ()>, machine: &mut Machine<'_, Self>) -> Factory {
         let node = if self.configured { setup.worker } else { machine.random.below(1 << 10) };
-        if node > 1023 {
-            machine.die("Node ID out of range [0, 1023]");
-        }
-        machine.claims(node);
+        claim(node, 1023, "Node ID out of range [0, 1023]", machine);
         Factory { node, last: 0, counter: machine.random.below(1 << COUNTER_BITS) }
     }
 
@@ -73,34 +70,34 @@ impl Model for Tsid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, NOON, increasing};
 
     /// tsid-creator 5.2.6, TsidFactory.java, getTime.
     #[test]
     fn it_counts_on_from_a_random_number_whatever_the_clock_does() {
-        let mut hand = Hand::new(Tsid { configured: true });
-        hand.setup.worker = 9;
-        let mut factory = hand.start();
-        let first = hand.id(&mut factory);
+        let mut host = ManualHost::new(Tsid { configured: true });
+        host.setup.worker = 9;
+        let mut factory = host.start();
+        let first = host.id(&mut factory);
         assert_eq!(first >> 12, u128::from((NOON - EPOCH).unsigned_abs()) << 10 | 9);
-        hand.step(-3_600_000);
-        assert_eq!(hand.id(&mut factory) & 0xfff, (first + 1) & 0xfff);
-        increasing(&mut hand, &mut factory, 10_000);
-        assert_eq!(hand.now.wall.get(), NOON - 3_600_000, "and never waits");
-        hand.setup.worker = 1024;
-        hand.start();
-        assert!(hand.died().is_some());
+        host.step(-3_600_000);
+        assert_eq!(host.id(&mut factory) & 0xfff, (first + 1) & 0xfff);
+        increasing(&mut host, &mut factory, 10_000);
+        assert_eq!(host.now.wall.get(), NOON - 3_600_000, "and never waits");
+        host.setup.worker = 1024;
+        host.start();
+        assert!(host.died().is_some());
     }
 
     /// tsid-creator 5.2.6, TsidFactory.java, getTime and getRandomCounter.
     #[test]
     fn each_millisecond_begins_at_a_random_number() {
-        let mut hand = Hand::new(Tsid { configured: true });
-        let mut factory = hand.start();
+        let mut host = ManualHost::new(Tsid { configured: true });
+        let mut factory = host.start();
         let begins: std::collections::BTreeSet<_> = (0..20)
             .map(|_| {
-                hand.pass(1);
-                hand.id(&mut factory) & 0xfff
+                host.pass(1);
+                host.id(&mut factory) & 0xfff
             })
             .collect();
         assert!(begins.len() > 10, "{begins:?}");
@@ -109,8 +106,8 @@ mod tests {
     /// tsid-creator 5.2.6, TsidFactory.java, Builder.getNode.
     #[test]
     fn a_start_draws_another_node() {
-        let mut hand = Hand::new(Tsid::default());
-        let first = hand.start().node;
-        assert!((0..20).any(|_| hand.start().node != first));
+        let mut host = ManualHost::new(Tsid::default());
+        let first = host.start().node;
+        assert!((0..20).any(|_| host.start().node != first));
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! Read from: twitter-archive/snowflake, tag snowflake-2010 (a8cb075), `IdWorker.scala` (`nextId`, `tilNextMillis`).
 
-use super::{signed, snowflake, spin};
+use super::{claim, signed, snowflake, spin};
 use floe_sim::model::{Ask, Machine, Model, Pace, Parts, Setup, Verdict};
 
 pub(super) const EPOCH: i64 = 1_288_834_974_657;
@@ -33,10 +33,7 @@ pub struct IdWorker {
 
 impl IdWorker {
     pub(super) fn new<M: Model>(worker: u64, machine: &mut Machine<'_, M>) -> Self {
-        if worker > 1023 {
-            machine.die("worker Id can't be greater than 31 or less than 0");
-        }
-        machine.claims(worker);
+        claim(worker, 1023, "worker Id can't be greater than 31 or less than 0", machine);
         Self { worker, last: -1, sequence: 0, spinning: false }
     }
 
@@ -90,35 +87,35 @@ impl Model for Twitter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, increasing};
 
     #[test]
     fn it_mints_an_id_that_twitter_has_published() {
         // Wikipedia's tweet of 2022-06-28T16:07:40.105Z.
-        let mut hand = Hand::new(Twitter);
-        hand.step(1_656_432_460_105 - hand.now.wall.get());
-        hand.setup.worker = 11 << 5 | 26;
-        let mut worker = hand.start();
-        assert_eq!(hand.id(&mut worker), 1_541_815_603_606_036_480);
-        increasing(&mut hand, &mut worker, 10_000);
-        assert_eq!(hand.now.wall.get(), 1_656_432_460_107, "4096 a millisecond");
+        let mut host = ManualHost::new(Twitter);
+        host.step(1_656_432_460_105 - host.now.wall.get());
+        host.setup.worker = 11 << 5 | 26;
+        let mut worker = host.start();
+        assert_eq!(host.id(&mut worker), 1_541_815_603_606_036_480);
+        increasing(&mut host, &mut worker, 10_000);
+        assert_eq!(host.now.wall.get(), 1_656_432_460_107, "4096 a millisecond");
     }
 
     #[test]
     fn it_refuses_while_the_clock_is_behind_and_knows_nothing_after_a_restart() {
-        let mut hand = Hand::new(Twitter);
-        let mut worker = hand.start();
-        let first = hand.id(&mut worker);
-        hand.step(-1);
+        let mut host = ManualHost::new(Twitter);
+        let mut worker = host.start();
+        let first = host.id(&mut worker);
+        host.step(-1);
         assert!(
-            matches!(hand.mint(&mut worker), Verdict::Refused(why) if why.ends_with("for 1 milliseconds"))
+            matches!(host.mint(&mut worker), Verdict::Refused(why) if why.ends_with("for 1 milliseconds"))
         );
-        hand.step(1);
-        assert_eq!(hand.id(&mut worker), first + 1);
-        let mut worker = hand.start();
-        assert_eq!(hand.id(&mut worker), first, "the same millisecond from 0 again");
-        hand.setup.worker = 1024;
-        hand.start();
-        assert!(hand.died().is_some());
+        host.step(1);
+        assert_eq!(host.id(&mut worker), first + 1);
+        let mut worker = host.start();
+        assert_eq!(host.id(&mut worker), first, "the same millisecond from 0 again");
+        host.setup.worker = 1024;
+        host.start();
+        assert!(host.died().is_some());
     }
 }

@@ -214,53 +214,53 @@ impl Model for TwitterService {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::Hand;
+    use crate::peers::tests::manual_host::ManualHost;
 
     /// Runs it until it serves or ends itself.
-    fn started(hand: &mut Hand<TwitterService>) -> Server {
-        let mut server = hand.start();
-        hand.serve(&mut server, true);
-        while server.step != Step::Serves && hand.died().is_none() {
-            hand.run(&mut server, true);
+    fn started(host: &mut ManualHost<TwitterService>) -> Server {
+        let mut server = host.start();
+        host.serve(&mut server, true);
+        while server.step != Step::Serves && host.died().is_none() {
+            host.run(&mut server, true);
         }
         server
     }
 
-    fn serving(hand: &mut Hand<TwitterService>) -> Server {
-        let server = started(hand);
-        assert_eq!(hand.died(), None);
+    fn serving(host: &mut ManualHost<TwitterService>) -> Server {
+        let server = started(host);
+        assert_eq!(host.died(), None);
         server
     }
 
     /// Snowflake a8cb075, SnowflakeServer.start: Thread.sleep(startupSleepMs), which SnowflakeConfig has at 10,000.
     #[test]
     fn it_sleeps_for_ten_seconds_before_it_serves() {
-        let mut hand = Hand::new(TwitterService::default());
-        let before = hand.now.wall;
-        let mut server = hand.start();
-        hand.serve(&mut server, true);
-        assert!(matches!(hand.mint(&mut server), Verdict::Refused(_)));
+        let mut host = ManualHost::new(TwitterService::default());
+        let before = host.now.wall;
+        let mut server = host.start();
+        host.serve(&mut server, true);
+        assert!(matches!(host.mint(&mut server), Verdict::Refused(_)));
         while server.step != Step::Serves {
-            hand.run(&mut server, true);
+            host.run(&mut server, true);
         }
-        assert_eq!(hand.now.wall.since(before), 10_000);
-        assert!(matches!(hand.mint(&mut server), Verdict::Minted(_)));
-        hand.start_alone();
-        assert!(hand.died().is_some());
+        assert_eq!(host.now.wall.since(before), 10_000);
+        assert!(matches!(host.mint(&mut server), Verdict::Minted(_)));
+        host.start_alone();
+        assert!(host.died().is_some());
     }
 
     /// Snowflake a8cb075, SnowflakeConfig.workerIdFor and SnowflakeServer.registerWorkerId.
     #[test]
     fn its_worker_id_is_its_hosts_and_one_that_is_claimed_already_ends_the_start() {
-        let mut hand = Hand::new(TwitterService::default());
-        let mut first = serving(&mut hand);
-        assert_eq!(hand.id(&mut first) >> 12 & 1023, 0);
-        hand.pass(1_500);
-        let again = started(&mut hand);
-        assert_eq!((hand.died(), again.claims), (None, 2), "its own last session ended meanwhile");
+        let mut host = ManualHost::new(TwitterService::default());
+        let mut first = serving(&mut host);
+        assert_eq!(host.id(&mut first) >> 12 & 1023, 0);
+        host.pass(1_500);
+        let again = started(&mut host);
+        assert_eq!((host.died(), again.claims), (None, 2), "its own last session ended meanwhile");
         drop(first);
 
-        let mut other = Hand::new(TwitterService::default());
+        let mut other = ManualHost::new(TwitterService::default());
         let mut holder = serving(&mut other);
         let taken = (Entry { number: 0, stamp: None }, Request::Open(60_000));
         let Reply::Session(session) = other.store.execute(&taken.1, 0) else { unreachable!() };
@@ -277,25 +277,25 @@ mod tests {
     /// Snowflake a8cb075, SnowflakeServer.sanityCheckPeers: 10 s from the mean, and every peer has to answer.
     #[test]
     fn a_start_compares_its_clock_with_its_peers() {
-        let mut hand = Hand::new(TwitterService::default());
-        let mut first = serving(&mut hand);
-        let clock = hand.now;
+        let mut host = ManualHost::new(TwitterService::default());
+        let mut first = serving(&mut host);
+        let clock = host.now;
         for (step, fits) in [(10_000, true), (10_001, false), (-10_001, false)] {
-            hand.become_node(0);
-            hand.mint(&mut first);
-            hand.become_node(1);
-            hand.step(step);
-            let mut second = hand.start();
-            hand.serve(&mut second, true);
-            assert_eq!(hand.died().is_none(), fits, "{step}: {:?}", hand.died());
-            hand.store.remove("servers/1");
-            hand.step(-step);
+            host.become_node(0);
+            host.mint(&mut first);
+            host.become_node(1);
+            host.step(step);
+            let mut second = host.start();
+            host.serve(&mut second, true);
+            assert_eq!(host.died().is_none(), fits, "{step}: {:?}", host.died());
+            host.store.remove("servers/1");
+            host.step(-step);
         }
-        assert_eq!(hand.now, clock);
-        hand.start();
+        assert_eq!(host.now, clock);
+        host.start();
         drop(first);
-        let mut second = hand.start();
-        hand.serve(&mut second, true);
-        assert_eq!(hand.died(), Some("Couldn't talk to peer servers/0"), "it is registered, and is no more");
+        let mut second = host.start();
+        host.serve(&mut second, true);
+        assert_eq!(host.died(), Some("Couldn't talk to peer servers/0"), "it is registered, and is no more");
     }
 }

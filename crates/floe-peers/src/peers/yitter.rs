@@ -184,74 +184,74 @@ pub(super) fn read(id: u128) -> Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::{Hand, NOON, increasing};
+    use crate::peers::tests::manual_host::{ManualHost, NOON, increasing};
 
     #[test]
     fn it_mints_in_its_layout_and_drifts_two_thousand_milliseconds() {
-        let mut hand = Hand::new(Yitter);
-        hand.setup.worker = 9;
-        let mut worker = hand.start();
+        let mut host = ManualHost::new(Yitter);
+        host.setup.worker = 9;
+        let mut worker = host.start();
         let time = u128::from((NOON - EPOCH).unsigned_abs());
-        assert_eq!(hand.id(&mut worker), time << 12 | 9 << 6 | 5);
-        increasing(&mut hand, &mut worker, 58);
-        assert_eq!(hand.id(&mut worker), (time + 1) << 12 | 9 << 6 | 5, "it drifts");
-        increasing(&mut hand, &mut worker, 1_999 * 59);
-        assert_eq!(hand.now.wall.get(), NOON, "without a wait");
-        increasing(&mut hand, &mut worker, 100);
-        assert_eq!(hand.now.wall.get(), NOON + 2_001, "then it waits");
+        assert_eq!(host.id(&mut worker), time << 12 | 9 << 6 | 5);
+        increasing(&mut host, &mut worker, 58);
+        assert_eq!(host.id(&mut worker), (time + 1) << 12 | 9 << 6 | 5, "it drifts");
+        increasing(&mut host, &mut worker, 1_999 * 59);
+        assert_eq!(host.now.wall.get(), NOON, "without a wait");
+        increasing(&mut host, &mut worker, 100);
+        assert_eq!(host.now.wall.get(), NOON + 2_001, "then it waits");
     }
 
     /// yitter 942ba6a, SnowWorkerM1.go, NextNormalId: `_TurnBackIndex` moves where `_TurnBackTimeTick` is set.
     #[test]
     fn a_clock_that_is_behind_makes_ids_that_go_back() {
-        let mut hand = Hand::new(Yitter);
-        let mut worker = hand.start();
-        let first = hand.id(&mut worker);
+        let mut host = ManualHost::new(Yitter);
+        let mut worker = host.start();
+        let first = host.id(&mut worker);
         let time = first >> 12;
-        hand.step(-10);
-        assert_eq!(hand.id(&mut worker), (time - 1) << 12 | 1);
-        assert_eq!(hand.id(&mut worker), (time - 2) << 12 | 1, "the same number for one rollback");
-        hand.step(10);
-        assert_eq!(hand.id(&mut worker), first + 1);
+        host.step(-10);
+        assert_eq!(host.id(&mut worker), (time - 1) << 12 | 1);
+        assert_eq!(host.id(&mut worker), (time - 2) << 12 | 1, "the same number for one rollback");
+        host.step(10);
+        assert_eq!(host.id(&mut worker), first + 1);
         for turn in [2, 3, 4, 1] {
-            hand.step(-10);
-            assert_eq!(hand.id(&mut worker), (time - 1) << 12 | turn, "the next one for the next rollback");
-            hand.step(10);
-            hand.id(&mut worker);
+            host.step(-10);
+            assert_eq!(host.id(&mut worker), (time - 1) << 12 | turn, "the next one for the next rollback");
+            host.step(10);
+            host.id(&mut worker);
         }
-        let mut worker = hand.start();
-        assert_eq!(hand.id(&mut worker), first, "a restart knows nothing");
-        hand.setup.worker = 64;
-        hand.start();
-        assert!(hand.died().is_some());
+        let mut worker = host.start();
+        assert_eq!(host.id(&mut worker), first, "a restart knows nothing");
+        host.setup.worker = 64;
+        host.start();
+        assert!(host.died().is_some());
     }
 
     /// yitter 942ba6a, README.md: "确保服务再次启动时的系统时间大于最后一次关闭时的时间".
     #[test]
     fn a_supervisor_starts_it_again_when_the_clock_is_past_its_last_stop() {
-        let mut hand = Hand::new(AfterStop::default());
-        let mut worker = hand.start();
-        let first = hand.id(&mut worker);
-        hand.end();
-        hand.step(-1_000);
+        let mut host = ManualHost::new(AfterStop::default());
+        let mut worker = host.start();
+        let first = host.id(&mut worker);
+        host.end();
+        host.step(-1_000);
         for _ in 0..2 {
-            hand.start();
-            assert_eq!(hand.died(), Some("its clock is not past its last stop"));
-            hand.end();
+            host.start();
+            assert_eq!(host.died(), Some("its clock is not past its last stop"));
+            host.end();
         }
-        hand.step(1_000);
-        hand.start();
-        assert!(hand.died().is_some(), "it has to be past it");
-        hand.end();
-        hand.pass(1);
-        let mut worker = hand.start();
-        assert_eq!(hand.died(), None);
-        assert!(hand.id(&mut worker) > first);
-        hand.step(-5_000);
-        hand.end();
-        hand.pass(1);
-        let mut worker = hand.start();
-        assert_eq!(hand.died(), None, "the last stop is what counts, not the last ID");
-        assert!(hand.id(&mut worker) < first);
+        host.step(1_000);
+        host.start();
+        assert!(host.died().is_some(), "it has to be past it");
+        host.end();
+        host.pass(1);
+        let mut worker = host.start();
+        assert_eq!(host.died(), None);
+        assert!(host.id(&mut worker) > first);
+        host.step(-5_000);
+        host.end();
+        host.pass(1);
+        let mut worker = host.start();
+        assert_eq!(host.died(), None, "the last stop is what counts, not the last ID");
+        assert!(host.id(&mut worker) < first);
     }
 }

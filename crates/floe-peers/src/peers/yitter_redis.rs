@@ -212,14 +212,14 @@ impl Model for YitterRedis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peers::tests::hand::Hand;
+    use crate::peers::tests::manual_host::ManualHost;
 
     /// Runs it until it mints or ends itself.
-    fn registered(hand: &mut Hand<YitterRedis>) -> Registered {
-        let mut process = hand.start();
-        hand.serve(&mut process, true);
-        while process.step != Step::Mints && hand.died().is_none() {
-            hand.run(&mut process, true);
+    fn registered(host: &mut ManualHost<YitterRedis>) -> Registered {
+        let mut process = host.start();
+        host.serve(&mut process, true);
+        while process.step != Step::Mints && host.died().is_none() {
+            host.run(&mut process, true);
         }
         process
     }
@@ -227,52 +227,52 @@ mod tests {
     /// IdGenerator 942ba6a, reghelper.go, getNextWorkerId and isAvailable.
     #[test]
     fn ids_are_handed_out_in_a_circle_and_one_that_somebody_has_is_left_out() {
-        let mut hand = Hand::new(YitterRedis::default());
-        let workers: Vec<_> = (0..3).map(|_| registered(&mut hand).worker).collect();
+        let mut host = ManualHost::new(YitterRedis::default());
+        let workers: Vec<_> = (0..3).map(|_| registered(&mut host).worker).collect();
         assert_eq!(workers, [1, 2, 3]);
-        assert_eq!(registered(&mut hand).worker, 0, "the circle begins again");
-        hand.pass(15_000);
-        hand.store.flags.insert(1, Micros::MAX);
-        assert_eq!(registered(&mut hand).worker, 2);
+        assert_eq!(registered(&mut host).worker, 0, "the circle begins again");
+        host.pass(15_000);
+        host.store.flags.insert(1, Micros::MAX);
+        assert_eq!(registered(&mut host).worker, 2);
     }
 
     /// IdGenerator 942ba6a, reghelper.go, canReset and _MaxLoopCount.
     #[test]
     fn where_all_are_taken_a_start_goes_around_twenty_times_and_fails() {
-        let mut hand = Hand::new(YitterRedis::default());
-        hand.store.flags.extend((0..4).map(|worker| (worker, Micros::MAX)));
-        let before = hand.now.mono;
-        registered(&mut hand);
-        assert_eq!(hand.died(), Some("RegisterOne returned -1"));
+        let mut host = ManualHost::new(YitterRedis::default());
+        host.store.flags.extend((0..4).map(|worker| (worker, Micros::MAX)));
+        let before = host.now.mono;
+        registered(&mut host);
+        assert_eq!(host.died(), Some("RegisterOne returned -1"));
         let sleeps = (1..=20).sum::<u64>() * LOOP_MS;
-        assert!(hand.now.mono.since(before) >= sleeps, "longer and longer");
-        hand.start_alone();
-        assert!(hand.died().is_some());
+        assert!(host.now.mono.since(before) >= sleeps, "longer and longer");
+        host.start_alone();
+        assert!(host.died().is_some());
     }
 
     /// IdGenerator 942ba6a, reghelper.go, canReset and getNextWorkerId.
     #[test]
     fn the_first_one_that_finds_the_circle_ended_leaves_it_to_the_second() {
-        let mut hand = Hand::new(YitterRedis::default());
-        hand.store.index = 3;
-        let before = hand.now.mono;
-        assert_eq!(registered(&mut hand).worker, 0);
+        let mut host = ManualHost::new(YitterRedis::default());
+        host.store.index = 3;
+        let before = host.now.mono;
+        assert_eq!(registered(&mut host).worker, 0);
         assert_eq!(
-            hand.now.mono.since(before),
+            host.now.mono.since(before),
             400,
             "200 ms until it asks once more, and 200 ms after its reset"
         );
-        assert_eq!(hand.store.edit, 0);
+        assert_eq!(host.store.edit, 0);
     }
 
     /// IdGenerator 942ba6a, reghelper.go, setWorkerIdFlag, with the lifetime of main.go.
     #[test]
     fn a_key_lasts_for_fifteen_seconds() {
-        let mut hand = Hand::new(YitterRedis::default());
-        let worker = registered(&mut hand).worker;
+        let mut host = ManualHost::new(YitterRedis::default());
+        let worker = registered(&mut host).worker;
         let mut is_there = |after_ms| {
-            hand.pass(after_ms);
-            hand.model.execute(&mut hand.store, hand.life, &Command::Get(worker), hand.true_time)
+            host.pass(after_ms);
+            host.model.execute(&mut host.store, host.life, &Command::Get(worker), host.true_time)
         };
         assert_eq!([is_there(14_999), is_there(1)], [1, 0]);
     }
@@ -280,18 +280,18 @@ mod tests {
     /// IdGenerator 942ba6a, reghelper.go, extendLifeTime: EXPIRE, whatever comes of it.
     #[test]
     fn a_key_that_has_run_out_is_not_written_again_and_its_owner_mints_on() {
-        let mut hand = Hand::new(YitterRedis::default());
-        let mut process = registered(&mut hand);
+        let mut host = ManualHost::new(YitterRedis::default());
+        let mut process = registered(&mut host);
         for _ in 0..10 {
-            hand.run(&mut process, true);
+            host.run(&mut process, true);
         }
-        assert!(hand.store.flags.contains_key(&process.worker), "prolonged");
-        hand.pass(16_000);
-        hand.run(&mut process, true);
-        assert!(!hand.store.flags.contains_key(&process.worker));
-        hand.store.index = process.worker - 1;
-        let mut other = registered(&mut hand);
+        assert!(host.store.flags.contains_key(&process.worker), "prolonged");
+        host.pass(16_000);
+        host.run(&mut process, true);
+        assert!(!host.store.flags.contains_key(&process.worker));
+        host.store.index = process.worker - 1;
+        let mut other = registered(&mut host);
         assert_eq!(other.worker, process.worker);
-        assert_eq!(hand.id(&mut process), hand.id(&mut other));
+        assert_eq!(host.id(&mut process), host.id(&mut other));
     }
 }

@@ -40,11 +40,11 @@ pub(super) fn tell(scene: &Scene<'_>, store: &str) -> Option<String> {
         };
         if let Happened::Note(Note::Says(_)) = event.what {
             // If a life repeats something, only the last time counts.
-            let born = clauses.iter().rposition(|it| it.who == event.node && it.begins).unwrap_or(0);
+            let began = clauses.iter().rposition(|it| it.who == event.node && it.begins).unwrap_or(0);
             let kind = kind(&words);
             let mut place = 0..;
             clauses.retain(|it| {
-                let before = place.next().is_some_and(|place| place < born);
+                let before = place.next().is_some_and(|place| place < began);
                 before || it.who != event.node || self::kind(&it.words) != kind
             });
         }

@@ -84,15 +84,10 @@ pub(super) fn read(
     keys: bool,
 ) -> Option<(usize, NameSettings)> {
     let rule = section.read("name", |value| NameRule::parse(&text(value)?));
-    if !section.has("name") {
-        section
-            .complain("name", "it is missing: say which name this is about, or a pattern such as \"user-*\"");
-    }
+    section.need("name", "say which name this is about, or a pattern such as \"user-*\"");
     let first = section.read("first", within(0..=MAX_MARK));
     let kind = section.read("kind", |value| kind_of(&text(value)?, kinds));
-    if !section.has("kind") {
-        section.complain("kind", format_args!("it is missing: write {}", Kind::words("or")));
-    }
+    section.need("kind", format_args!("write {}", Kind::words("or")));
     let options = options(section);
     for owner in Kind::ALL.iter().chain(&[Kind::REGISTERED]) {
         let settings = owner.settings().iter().map(|setting| setting.key);

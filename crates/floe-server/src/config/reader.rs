@@ -231,6 +231,13 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
+    /// Complains if a setting that has no default is missing: what to write.
+    pub(super) fn need(&self, key: &'static str, what: impl fmt::Display) {
+        if !self.has(key) {
+            self.complain(key, format_args!("it is missing: {what}"));
+        }
+    }
+
     /// Notes a complaint about this table's setting.
     pub(super) fn complain(&self, key: &'static str, problem: impl fmt::Display) {
         let path = self.path(key);

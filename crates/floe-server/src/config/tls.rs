@@ -15,9 +15,7 @@ pub(super) fn read(section: &Section<'_, '_>) -> Option<TlsSettings> {
     let client_ca = section.read("client_ca", path);
     let plain = section.read("plain", boolean).unwrap_or(false);
     for setting in ["certificate", "key"] {
-        if !section.has(setting) {
-            section.complain(setting, "it is missing: name a file of PEM");
-        }
+        section.need(setting, "name a file of PEM");
     }
     Some(TlsSettings { certificate: certificate?, key: key?, client_ca, plain })
 }

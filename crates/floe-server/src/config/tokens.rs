@@ -169,12 +169,11 @@ pub(super) fn read(section: &Section<'_, '_>) -> Option<(usize, TokenSettings)> 
     let names = section.read("names", names);
     let max_names = section.read("max_names", within(0..=1_000_000));
     let raise = section.read("raise", boolean).unwrap_or(false);
-    if !section.has("name") {
-        section.complain("name", "it is missing: give its bearer a name for logs and metrics");
-    }
-    if !section.has("names") {
-        section.complain("names", "it is missing: list what its bearer may mint, such as [\"orders\", \"user-*\"], or [\"*\"] for every name");
-    }
+    section.need("name", "give its bearer a name for logs and metrics");
+    section.need(
+        "names",
+        "list what its bearer may mint, such as [\"orders\", \"user-*\"], or [\"*\"] for every name",
+    );
     if !["hash", "mysql_native", "certificate"].iter().any(|proof| section.has(proof)) {
         section.complain("hash", "it is missing: `floe token new` makes a token and prints its hash (or name a client's certificate)");
     }
@@ -204,9 +203,7 @@ pub(super) fn read_row(section: &Section<'_, '_>) -> Option<TinyIdToken> {
     // Another column of a row. It has no effect.
     section.has("remark");
     for column in ["token", "biz_type"] {
-        if !section.has(column) {
-            section.complain(column, "it is missing: a row has token = \"…\" and biz_type = \"…\"");
-        }
+        section.need(column, "a row has token = \"…\" and biz_type = \"…\"");
     }
     Some(TinyIdToken { hash: token?, biz_type: biz_type? })
 }

@@ -34,7 +34,7 @@ mod answer;
 mod first;
 
 use about::About;
-use answer::{Answer, Format, Rows, Value};
+use answer::{Answer, Format, Value};
 
 /// The server's version in the greeting. Clients read from its beginning which features they may use.
 const VERSION: &str = concat!("8.0.40-floe-", env!("CARGO_PKG_VERSION"));
@@ -564,18 +564,15 @@ impl Mysql {
                 return self.select(items, *limit, parameters);
             }
             Statement::ShowVariables(which) => {
-                return Ok(Answer::Rows(Rows {
-                    columns: about::VARIABLES.to_vec(),
-                    rows: self.about.show(which),
-                }));
+                return Ok(Answer::Rows { columns: about::VARIABLES.to_vec(), rows: self.about.show(which) });
             }
             Statement::ShowWarnings => {
-                return Ok(Answer::Rows(Rows { columns: about::WARNINGS.to_vec(), rows: Vec::new() }));
+                return Ok(Answer::Rows { columns: about::WARNINGS.to_vec(), rows: Vec::new() });
             }
             Statement::ShowFields { table, full } => {
                 self.service.check_mintable(&self.caller, &ROW, name(table)?)?;
                 let (columns, rows) = (about::field_columns(*full), about::fields(*full));
-                return Ok(Answer::Rows(Rows { columns, rows }));
+                return Ok(Answer::Rows { columns, rows });
             }
             Statement::Tables { named } => {
                 let tables = match named {
@@ -636,7 +633,7 @@ impl Mysql {
         let row: Vec<Value> =
             items.iter().map(|item| self.about.value(item, &mut parameters)).collect::<Result<_, _>>()?;
         let rows = if limit == Some(0) { Vec::new() } else { vec![row] };
-        Ok(Answer::Rows(Rows { columns, rows }))
+        Ok(Answer::Rows { columns, rows })
     }
 }
 
@@ -684,9 +681,7 @@ impl Session for Mysql {
     }
 
     fn busy(&mut self, refusal: Refusal, output: &mut Vec<u8>) {
-        let failure = Failure::from(refusal);
-        self.metrics.refused(failure.status);
-        Replies::new(output, 0, self.capabilities).error(failure.code, failure.state, &failure.text);
+        self.refuse(&refusal.into(), &mut Replies::new(output, 0, self.capabilities));
     }
 
     fn took(&mut self, time: Duration) {
@@ -714,7 +709,6 @@ impl Prepared {
     }
 }
 
-/// The answer to a question to `information_schema`.
 /// Whether a proof for `salt` is one of a token's secret. The user is ignored, because the secret identifies the
 /// caller.
 fn proves(token: &TokenSettings, plugin: Plugin, proof: &[u8], salt: &Salt) -> bool {
@@ -726,9 +720,10 @@ fn proves(token: &TokenSettings, plugin: Plugin, proof: &[u8], salt: &Salt) -> b
     }
 }
 
+/// The answer to a question to `information_schema`.
 fn catalog<'s>(column: &'static [u8], names: impl IntoIterator<Item = Vec<u8>>) -> Answer<'s> {
     let rows = names.into_iter().map(|name| vec![Value::Text(name)]).collect();
-    Answer::Rows(Rows { columns: about::catalog_column(column), rows })
+    Answer::Rows { columns: about::catalog_column(column), rows }
 }
 
 fn name<'a>(table: &Table<'a>) -> Result<&'a str, Refusal> {

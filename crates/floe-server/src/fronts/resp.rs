@@ -542,10 +542,7 @@ fn incremented<'a>(request: &Request<'a>) -> Option<&'a [u8]> {
 /// The minted IDs, as Redis' integers.
 fn numbers(name: &str, minted: Minted) -> Result<impl Iterator<Item = i64> + use<>, Refusal> {
     let too_wide = |what: &str| {
-        Refusal::new(
-            Status::WrongKind,
-            format!("`{name}` mints {what}, which no integer of Redis holds: use MINT"),
-        )
+        Refusal::wrong_kind(format!("`{name}` mints {what}, which no integer of Redis holds: use MINT"))
     };
     let mut numbers = Vec::new();
     let single = match minted {
@@ -555,12 +552,9 @@ fn numbers(name: &str, minted: Minted) -> Result<impl Iterator<Item = i64> + use
         Minted::Dated(ids) => {
             for id in ids {
                 let number = id.number().ok_or_else(|| {
-                    Refusal::new(
-                        Status::Exhausted,
-                        format!(
-                            "{id} is past 63 bits as a number: use MINT, or another name with fewer digits"
-                        ),
-                    )
+                    Refusal::exhausted(format!(
+                        "{id} is past 63 bits as a number: use MINT, or another name with fewer digits"
+                    ))
                 })?;
                 numbers.push(number.get().cast_signed());
             }

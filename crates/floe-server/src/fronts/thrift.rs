@@ -169,17 +169,12 @@ impl Minter {
         let Self { service, caller, name } = self;
         match service.mint(caller, &MINT, name, 1).await? {
             Minted::Numbers(mut ids) => {
-                let id = ids
-                    .next()
-                    .ok_or_else(|| Refusal::new(Status::Stopped, "one ID was minted, and is not there"))?;
+                let id = ids.next().ok_or_else(|| Refusal::stopped("one ID was minted, and is not there"))?;
                 Ok(id.get().cast_signed())
             }
-            Minted::Wide(_) | Minted::Dated(_) | Minted::Texts(_) => Err(Refusal::new(
-                Status::WrongKind,
-                format!(
-                    "`{name}` mints IDs that do not fit an i64: set default_names.thrift to another name, or ask at /v1/mint/{name}"
-                ),
-            )),
+            Minted::Wide(_) | Minted::Dated(_) | Minted::Texts(_) => Err(Refusal::wrong_kind(format!(
+                "`{name}` mints IDs that do not fit an i64: set default_names.thrift to another name, or ask at /v1/mint/{name}"
+            ))),
         }
     }
 
@@ -187,17 +182,14 @@ impl Minter {
     async fn node(&self, field: &str) -> Result<i64, Refusal> {
         let Self { service, caller, name } = self;
         let missing = |layout: &dyn std::fmt::Display| {
-            Refusal::new(
-                Status::WrongKind,
-                format!("the layout of `{name}`, {layout}, has no field `{field}`"),
-            )
+            Refusal::wrong_kind(format!("the layout of `{name}`, {layout}, has no field `{field}`"))
         };
         let definition = service.definition(caller, &MINT, name).await?;
         let id = self.mint().await?;
         let Definition::Snowflake { layout, .. } = definition else { return Err(missing(&definition)) };
         let parts = layout
             .split(u128::from(id.cast_unsigned()))
-            .map_err(|error| Refusal::new(Status::Stopped, error.to_string()))?;
+            .map_err(|error| Refusal::stopped(error.to_string()))?;
         let named = |part: &&Part| part.field.name() == field;
         let value = parts.fields.iter().find(named).ok_or_else(|| missing(&layout))?.value;
         i64::try_from(value).map_err(|_| missing(&layout))

@@ -2,7 +2,7 @@
 
 use floe::{Definition, Kind, Layout};
 
-use crate::status::{Refusal, Status};
+use crate::status::Refusal;
 
 /// A call that asks for IDs: which kinds can answer it, and which kind a new name gets if it is not configured.
 pub(crate) struct Call {
@@ -29,7 +29,7 @@ pub(crate) const NO_TEXTS: Option<&str> =
 impl Call {
     /// Refuses a kind, or a form, that does not answer this call.
     pub(crate) fn admits(&self, name: &str, definition: &Definition) -> Result<(), Refusal> {
-        let refused = |detail| Err(Refusal::new(Status::WrongKind, detail));
+        let refused = |detail| Err(Refusal::wrong_kind(detail));
         if let Some(instead) = self.for_texts.filter(|_| definition.is_text()) {
             return refused(format!(
                 "the IDs of `{name}` are texts, and this call answers with numbers: {instead}"

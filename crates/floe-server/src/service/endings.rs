@@ -15,7 +15,7 @@ use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 
 use super::{OpenName, Service};
-use crate::status::{Refusal, Status};
+use crate::status::Refusal;
 
 /// How soon a server learns that a name was retired elsewhere.
 const LOOK: Duration = Duration::from_secs(5);
@@ -90,7 +90,7 @@ impl Service {
             let name = open.handle.name();
             if let Some(since) = retired.get(name.as_str()) {
                 let retired = DefineError::Retired { name: name.clone(), since: since.clone() };
-                self.end(&open, Refusal::new(Status::Exhausted, retired.to_string()));
+                self.end(&open, Refusal::exhausted(retired.to_string()));
             } else if let Some(day) = open.last_day.filter(|day| self.is_past(*day)) {
                 self.end(&open, over(name, day));
             }
@@ -139,12 +139,9 @@ pub(super) fn retired_names(
 }
 
 fn over(name: &Name, day: Date) -> Refusal {
-    Refusal::new(
-        Status::Exhausted,
-        format!(
-            "`{name}` was the name of one day, {day}, and ended by itself {DAYS_AFTER} days later: its mark is kept, so that nothing repeats. Use the name of another day, or list this one in a configuration file"
-        ),
-    )
+    Refusal::exhausted(format!(
+        "`{name}` was the name of one day, {day}, and ended by itself {DAYS_AFTER} days later: its mark is kept, so that nothing repeats. Use the name of another day, or list this one in a configuration file"
+    ))
 }
 
 /// The day that a name ends with: `order:20261122`, `order-2026-11-22`, `20261122`.

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::report::form_of;
 use super::{Known, Service, names, short};
 use crate::access::Caller;
-use crate::status::{Refusal, Status};
+use crate::status::Refusal;
 
 /// What an ID can be.
 #[derive(Clone, Serialize, ToSchema, Debug)]
@@ -162,10 +162,9 @@ impl Service {
         caller.check_name(name)?;
         let definition = self.known_definition(caller, name)?;
         let Some(form) = definition.form() else {
-            return Err(Refusal::new(
-                Status::WrongKind,
-                format!("`{name}` has no form, so its IDs are not texts of a number"),
-            ));
+            return Err(Refusal::wrong_kind(format!(
+                "`{name}` has no form, so its IDs are not texts of a number"
+            )));
         };
         let number = form.decode(id).map_err(|error| no_text_of_the_form(id, &definition, &error))?;
         // If the name cannot have minted it, it is not an ID of the name, even if the form reads it.
@@ -183,7 +182,7 @@ impl Service {
         }
         let report = self.name(caller, name)?;
         if let Some(Known::Mismatch(detail)) = self.find(name) {
-            return Err(Refusal::new(Status::Stopped, &*detail));
+            return Err(Refusal::stopped(&*detail));
         }
         // IDs were minted by the ledger's definition. The configuration only adds the keys, if they are the right ones.
         if let Ok(parsed) = Name::new(name)
@@ -193,13 +192,10 @@ impl Service {
         {
             let definition = &settings.definition;
             if definition.to_string() != report.definition {
-                return Err(Refusal::new(
-                    Status::Stopped,
-                    format!(
-                        "the name `{name}` is \"{}\" in the ledger, and \"{definition}\" here: configure the first, with its key",
-                        report.definition
-                    ),
-                ));
+                return Err(Refusal::stopped(format!(
+                    "the name `{name}` is \"{}\" in the ledger, and \"{definition}\" here: configure the first, with its key",
+                    report.definition
+                )));
             }
             definition
                 .check_keys(&parsed, self.floe.ledger())
@@ -207,7 +203,7 @@ impl Service {
             return Ok(definition.clone());
         }
         let stored = report.definition.parse();
-        stored.map_err(|error: floe::DefinitionError| Refusal::new(Status::WrongKind, error.to_string()))
+        stored.map_err(|error: floe::DefinitionError| Refusal::wrong_kind(error.to_string()))
     }
 
     /// The readings that make sense: a time that has been, in a layout that covers every bit. Those of names are paged; the
@@ -300,7 +296,7 @@ fn place(after: &str) -> Result<(u8, &str), Refusal> {
 fn read(id: &str, definition: &Definition) -> Result<Reading, Refusal> {
     match definition.read(id) {
         Ok(said) => Ok(Reading::of(definition, said)),
-        Err(error @ ReadIdError::Registered(_)) => Err(Refusal::new(Status::WrongKind, error.to_string())),
+        Err(error @ ReadIdError::Registered(_)) => Err(Refusal::wrong_kind(error.to_string())),
         Err(error @ ReadIdError::Foreign { .. }) => {
             Err(Refusal::bad(format!("{error}. Give the name that it was minted under")))
         }

@@ -3,7 +3,7 @@
 use floe::{Definition, Kind, Name, reserved_name};
 
 use crate::config::{Config, NameRule, NameSettings, RuleIndex};
-use crate::status::{Refusal, Status};
+use crate::status::Refusal;
 
 /// What the configuration says of a name.
 pub(super) enum Rule<'r> {
@@ -83,20 +83,14 @@ impl Rules {
         if let (Some(called), Some(pattern)) = (called, pattern)
             && called.kind() != pattern.definition.kind()
         {
-            return Err(Refusal::new(
-                Status::UnknownName,
-                format!(
-                    "`{name}` is the name of a kind, and the pattern that covers it has another kind: list the name in the configuration file with the kind that it should have"
-                ),
-            ));
+            return Err(Refusal::unknown_name(format!(
+                "`{name}` is the name of a kind, and the pattern that covers it has another kind: list the name in the configuration file with the kind that it should have"
+            )));
         }
         if reserved_name(name.as_str()) {
-            return Err(Refusal::new(
-                Status::UnknownName,
-                format!(
-                    "`{name}` is the name of a kind that this version of floe does not mint yet, so no such name is made: use another name, or list it in a configuration file with another kind"
-                ),
-            ));
+            return Err(Refusal::unknown_name(format!(
+                "`{name}` is the name of a kind that this version of floe does not mint yet, so no such name is made: use another name, or list it in a configuration file with another kind"
+            )));
         }
         Ok(Rule::FirstUse(pattern))
     }
@@ -115,6 +109,6 @@ impl Rules {
                 "write a configuration file with a [[name]] (names are made on first use only on loopback listeners with the embedded ledger)"
             }
         };
-        Refusal::new(Status::UnknownName, format!("there is no name `{name}`: {way_out}"))
+        Refusal::unknown_name(format!("there is no name `{name}`: {way_out}"))
     }
 }

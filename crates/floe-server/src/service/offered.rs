@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use super::Service;
 use crate::access::Caller;
 use crate::config::Config;
-use crate::status::{Refusal, Status};
+use crate::status::Refusal;
 
 /// How many calls block at once, of the threads that may: others need them too.
 pub(crate) const AT_ONCE: usize = 6;
@@ -46,7 +46,7 @@ impl Service {
     ) -> Result<Vec<u8>, Refusal> {
         caller.check_ledger(Some(&realm))?;
         let turn = Arc::clone(&self.offered.turns).acquire_owned().await;
-        let turn = turn.map_err(|error| Refusal::new(Status::Stopped, error.to_string()))?;
+        let turn = turn.map_err(|error| Refusal::stopped(error.to_string()))?;
         let caller = caller.clone();
         let answered = self.blocking(move |service| {
             let _turn = turn;

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::call::Call;
 use super::names;
 use super::raise::position;
-use super::{Asked, Births, Known, OpenName, RETRY, Service, endings, report};
+use super::{Asked, Known, NameBudget, OpenName, RETRY, Service, endings, report};
 use crate::access::Caller;
 use crate::config::NewNames;
 use crate::status::{Refusal, Status};
@@ -99,16 +99,16 @@ impl Service {
     ) -> Result<Opened, Refusal> {
         let name = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
         let opening = async {
-            let births = Arc::clone(&self.opening).lock_owned().await;
+            let budget = Arc::clone(&self.opening).lock_owned().await;
             if let Some(known) = self.find(name.as_str()) {
                 return Ok((known.open()?, None));
             }
             let (caller, name) = (caller.clone(), name.clone());
             // The lock moves into the task: if the call stops waiting, the opening still finishes.
-            let mut births = births;
+            let mut budget = budget;
             self.blocking(move |service| {
                 let asked = Asked { caller: &caller, call, name: &name, first };
-                service.open_blocking(&asked, &mut births)
+                service.open_blocking(&asked, &mut budget)
             })
             .await
         };
@@ -122,12 +122,12 @@ impl Service {
         timeout(self.max_wait, opening).await.unwrap_or_else(|_| Err(late()))
     }
 
-    fn open_blocking(&self, asked: &Asked<'_>, births: &mut Births) -> Result<Opened, Refusal> {
+    fn open_blocking(&self, asked: &Asked<'_>, budget: &mut NameBudget) -> Result<Opened, Refusal> {
         let &Asked { caller, call, name, .. } = asked;
         let rule = self
             .rules
             .of(name)
-            .inspect_err(|refusal| self.tell_of_refused(asked, births, refusal.whole(), false))?;
+            .inspect_err(|refusal| self.log_refused_name(asked, budget, refusal.whole(), false))?;
         let stored = match (&rule, self.floe.ledger().definition(name)) {
             // It needs no ledger to mint, so only the log needs to know whether the ledger has it.
             (names::Rule::Listed(settings), Err(LedgerError::Unavailable(_)))
@@ -155,7 +155,7 @@ impl Service {
         };
         call.admits(name.as_str(), &definition)?;
         if new {
-            self.may_be_born(asked, &definition, first, births)?;
+            self.may_be_made(asked, &definition, first, budget)?;
             // If the call will be refused for its number, it must make nothing. Each period of a dated name begins at 1 anyway.
             if let Some(first) = asked.first.filter(|first| *first > 1 || definition.kind() != Kind::DATED) {
                 position(name, &definition, first)?;
@@ -164,13 +164,12 @@ impl Service {
         if first_use {
             if new {
                 if matches!(name.as_str(), "." | "..") {
-                    return Err(Refusal::new(
-                        Status::UnknownName,
-                        format!("`{name}` is a step in a path, so no such name is made: use another name"),
-                    ));
+                    return Err(Refusal::unknown_name(format!(
+                        "`{name}` is a step in a path, so no such name is made: use another name"
+                    )));
                 }
                 self.room_with(caller, name)?;
-                self.pace(caller, name, births)?;
+                self.pace(caller, name, budget)?;
             }
             self.make_room(name)?;
         }
@@ -224,7 +223,7 @@ impl Service {
             self.metrics.names_created.inc();
         }
         match (new, first_use) {
-            (true, _) => self.tell_of_birth(asked, &definition, first, births),
+            (true, _) => self.log_new_name(asked, &definition, first, budget),
             // It may come and go many times a second.
             (false, true) => tracing::debug!(%name, %definition, "a name came into use"),
             (false, false) => {}
@@ -244,12 +243,9 @@ impl Service {
             return Ok(());
         }
         self.metrics.names_refused.inc();
-        Err(Refusal::new(
-            Status::Exhausted,
-            format!(
-                "the name `{name}` cannot be made: the patterns of the token `{caller}` already cover {most} names; raise max_names of that [[token]], list the name in a configuration file, or retire names that are no longer used (floe names retire)"
-            ),
-        ))
+        Err(Refusal::exhausted(format!(
+            "the name `{name}` cannot be made: the patterns of the token `{caller}` already cover {most} names; raise max_names of that [[token]], list the name in a configuration file, or retire names that are no longer used (floe names retire)"
+        )))
     }
 
     /// How many names with this prefix the ledger holds that have not ended, counted up to `enough`.
@@ -328,12 +324,12 @@ impl Service {
             DefineError::Name(_) => Refusal::bad(detail),
             DefineError::Mismatch { .. } | DefineError::AnotherKey { .. } => {
                 self.remember(name, Known::Mismatch(detail.as_str().into()));
-                Refusal::new(Status::Stopped, detail)
+                Refusal::stopped(detail)
             }
             DefineError::Unavailable(_) => report::unavailable().with_inside(detail),
-            DefineError::Retired { .. } => Refusal::new(Status::Exhausted, detail),
+            DefineError::Retired { .. } => Refusal::exhausted(detail),
             // The configured definition cannot be served, so no request is to blame.
-            DefineError::Definition(_) | DefineError::Invalid(_) => Refusal::new(Status::Stopped, detail),
+            DefineError::Definition(_) | DefineError::Invalid(_) => Refusal::stopped(detail),
             // And whatever a later version of the library adds.
             _ => {
                 self.stopped.notify_one();

@@ -10,7 +10,7 @@ use super::call::Call;
 use super::names::Rule;
 use crate::access::Caller;
 use crate::config::NameSettings;
-use crate::status::{Refusal, Status};
+use crate::status::Refusal;
 
 impl Service {
     /// Makes the next ID of a name that counts at least `next`; a mark never goes down, so a lower one changes nothing.
@@ -29,7 +29,7 @@ impl Service {
         self.check_above_first(name, next)?;
         let (open, begun) = self.opened_from(caller, call, name, Some(next)).await?;
         if matches!(begun, Some(Beginning::Here | Beginning::Unclaimed)) {
-            // The name was born with this call, at `next`.
+            // This call made the name, at `next`.
             return Ok(());
         }
         let (caller, name, definition) =
@@ -131,7 +131,7 @@ impl Service {
             _ => position(name, definition, number.saturating_add(1))?.checked_sub(1),
         };
         let Some(last) = last else { return Ok(self.mark(&key)? == 0) };
-        let token = Token::random().map_err(|error| Refusal::new(Status::Stopped, error.to_string()))?;
+        let token = Token::random().map_err(|error| Refusal::stopped(error.to_string()))?;
         // One reservation, of the number itself, and only where nothing was reserved before: of two callers one is the first.
         let request = Reserve { key, floor: last, count: 1, max_mark: 0, token, create: false, note: None };
         match self.floe.ledger().reserve(&request).map_err(|error| self.unreadable(&error))? {
@@ -188,29 +188,22 @@ impl Service {
 /// A [`Refusal`] if the name has none.
 pub(super) fn position(name: &Name, definition: &Definition, next: u64) -> Result<u64, Refusal> {
     if next > MAX_MARK {
-        return Err(Refusal::new(
-            Status::Exhausted,
-            format!("{next} is past 2^63 - 1, which no ID is: name a smaller number"),
-        ));
+        return Err(Refusal::exhausted(format!(
+            "{next} is past 2^63 - 1, which no ID is: name a smaller number"
+        )));
     }
     let used_up = |why: &str| {
-        Refusal::new(
-            Status::Exhausted,
-            format!("`{name}` has no number from {next} on{why}: name a smaller number"),
-        )
+        Refusal::exhausted(format!("`{name}` has no number from {next} on{why}: name a smaller number"))
     };
     definition.begin_position(next).map_err(|error| match error {
         NoPosition::UsedUp(_) => used_up(""),
         NoPosition::Form { .. } => used_up(&format!(", for {error}")),
-        NoPosition::Uncounted(kind) => Refusal::new(
-            Status::WrongKind,
-            format!(
-                "the IDs of `{name}` {}, so there is nothing to raise",
-                match kind.has_time() && kind.is_number() {
-                    true => "begin with the time",
-                    false => "are not counted",
-                }
-            ),
-        ),
+        NoPosition::Uncounted(kind) => Refusal::wrong_kind(format!(
+            "the IDs of `{name}` {}, so there is nothing to raise",
+            match kind.has_time() && kind.is_number() {
+                true => "begin with the time",
+                false => "are not counted",
+            }
+        )),
     })
 }

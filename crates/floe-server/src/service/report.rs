@@ -194,10 +194,10 @@ impl Service {
             }
             None => match self.rules.of(&name) {
                 Err(refusal) => Err(refusal),
-                Ok(rule) => Err(Refusal::new(
-                    Status::UnknownName,
-                    format!("there is no name `{name}` yet: {}", self.how_it_comes(&name, &rule)),
-                )),
+                Ok(rule) => Err(Refusal::unknown_name(format!(
+                    "there is no name `{name}` yet: {}",
+                    self.how_it_comes(&name, &rule)
+                ))),
             },
         }
     }
@@ -212,8 +212,8 @@ impl Service {
                 self.stopped.notify_one();
                 stopped("any name").with_inside(detail)
             }
-            LedgerError::Missing(_) => Refusal::new(Status::Stopped, detail),
-            LedgerError::Overflow { .. } => Refusal::new(Status::Exhausted, detail),
+            LedgerError::Missing(_) => Refusal::stopped(detail),
+            LedgerError::Overflow { .. } => Refusal::exhausted(detail),
         }
     }
 
@@ -523,7 +523,7 @@ pub(super) fn no_worker_id(name: &floe::Name) -> String {
 pub(super) fn stopped(what: &str) -> Refusal {
     let detail =
         format!("{what} cannot be minted from: an ID could repeat, or the clock is wrong ({TOLD_MORE})");
-    Refusal::new(Status::Stopped, detail)
+    Refusal::stopped(detail)
 }
 
 /// What strangers are told about a ledger that does not answer.

@@ -73,7 +73,7 @@ pub(super) struct Effects {
 
 /// Everything that a process needs to start.
 #[derive(Clone)]
-pub(super) struct Birth {
+pub(super) struct Start {
     pub(super) fleet: Fleet,
     pub(super) setup: Setup,
     pub(super) life: Life,
@@ -85,7 +85,7 @@ pub(super) struct Birth {
 
 /// See the module.
 pub(super) struct Running {
-    birth: Birth,
+    start: Start,
     hand: Manual,
     floe: Floe,
     names: Vec<Served>,
@@ -143,31 +143,31 @@ impl Running {
     ///
     /// # Errors
     /// Why it ends at once: the ledger is out of reach.
-    pub(super) fn start(birth: Birth, journaling: bool) -> Result<Self, String> {
+    pub(super) fn start(start: Start, journaling: bool) -> Result<Self, String> {
         let clock = Arc::new(Hands::default());
-        clock.set(birth.first);
-        let entropy = Arc::new(Mutex::new(birth.entropy.clone()));
+        clock.set(start.first);
+        let entropy = Arc::new(Mutex::new(start.entropy.clone()));
         let (read, draw) = (Arc::clone(&clock), Arc::clone(&entropy));
-        let node = birth.life.node;
+        let node = start.life.node;
         let surroundings = Surroundings {
             clock: Box::new(move || read.read()),
             entropy: Box::new(move || draw.lock().unwrap_or_else(PoisonError::into_inner).bytes()),
-            owner: owner(birth.life),
+            owner: owner(start.life),
             // The same node on the same machine: two of them never run at the same time.
-            is_gone: Box::new(move |owner| owner.host == host_name(birth.life) && owner.pid == pid(node)),
+            is_gone: Box::new(move |owner| owner.host == host_name(start.life) && owner.pid == pid(node)),
         };
         let mut builder = Floe::builder()
-            .window(Duration::from_millis(birth.setup.window_ms))
-            .keep(birth.fleet.keep)
+            .window(Duration::from_millis(start.setup.window_ms))
+            .keep(start.fleet.keep)
             .max_wait(Duration::from_millis(super::PATIENCE_MS));
-        if birth.setup.fixed {
-            builder = builder.worker(WorkerChoice::Fixed(birth.setup.worker));
+        if start.setup.fixed {
+            builder = builder.worker(WorkerChoice::Fixed(start.setup.worker));
         }
-        let ledger = SimLedger::to(&birth.memory, birth.reachable);
+        let ledger = SimLedger::to(&start.memory, start.reachable);
         let (floe, hand) = manual::open(builder, ledger, surroundings).map_err(|error| error.to_string())?;
         let mut names = Vec::with_capacity(names::NAMES.len());
         for name in 0..names::NAMES.len() {
-            match names::define(&floe, name, &birth.fleet, birth.setup.odd, node % 2 == 1) {
+            match names::define(&floe, name, &start.fleet, start.setup.odd, node % 2 == 1) {
                 Err(DefineError::Unavailable(why)) => return Err(why),
                 served => names.push(served.unwrap_or_else(|error| Served::Not(error.to_string()))),
             }
@@ -175,14 +175,14 @@ impl Running {
         let woken = Arc::new(Woken(AtomicBool::new(false)));
         let (waiting, preempted, journal) = (Vec::new(), Vec::new(), journaling.then(Vec::new));
         let turns = (0, 0);
-        Ok(Self { birth, hand, floe, names, clock, entropy, waiting, preempted, woken, journal, turns })
+        Ok(Self { start, hand, floe, names, clock, entropy, waiting, preempted, woken, journal, turns })
     }
 
     /// A copy of its memory: a process that has replayed the same inputs. Its further randomness is `fresh`, as in a
     /// copied machine.
     pub(super) fn copy(&self, fresh: Random) -> Option<Self> {
         let journal = self.journal.as_ref()?;
-        let mut copy = Self::start(Birth { reachable: true, ..self.birth.clone() }, true).ok()?;
+        let mut copy = Self::start(Start { reachable: true, ..self.start.clone() }, true).ok()?;
         for (now, input) in journal {
             copy.act(*now, input.clone());
         }
@@ -194,7 +194,7 @@ impl Running {
     /// Whether its definition of a name is `stored`. Also `true` if it does not serve the name.
     pub(super) fn serves(&self, name: usize, stored: &Definition) -> bool {
         matches!(self.names[name], Served::Not(_))
-            || names::definition(name, &self.birth.fleet, self.birth.setup.odd).is_ok_and(|it| it == *stored)
+            || names::definition(name, &self.start.fleet, self.start.setup.odd).is_ok_and(|it| it == *stored)
     }
 
     pub(super) fn floe(&self) -> &Floe {

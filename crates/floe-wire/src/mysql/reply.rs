@@ -191,10 +191,7 @@ impl<'o> Replies<'o> {
             for cell in cells {
                 match cell {
                     Cell::Null => out.push(0xfb),
-                    Cell::Integer(number) => {
-                        let mut digits = [0; 20];
-                        push_text(out, decimal(*number, &mut digits));
-                    }
+                    Cell::Integer(number) => push_text(out, itoa::Buffer::new().format(*number).as_bytes()),
                     Cell::Text(text) => push_text(out, text),
                 }
             }
@@ -341,34 +338,9 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-/// A number's digits, written to the end of `digits`.
-fn decimal(number: u64, digits: &mut [u8; 20]) -> &[u8] {
-    let mut rest = number;
-    let mut first = digits.len();
-    for digit in digits.iter_mut().rev() {
-        *digit =
-            b"0123456789".get(usize::try_from(rest % 10).unwrap_or_default()).copied().unwrap_or_default();
-        rest /= 10;
-        first = first.saturating_sub(1);
-        if rest == 0 {
-            break;
-        }
-    }
-    digits.get(first..).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn decimal_is_what_the_standard_library_writes() {
-        for number in
-            [0, 9, 10, 12_345, u64::MAX / 10, u64::MAX].into_iter().chain((0..64).map(|bit| 1 << bit))
-        {
-            assert_eq!(decimal(number, &mut [0; 20]), number.to_string().as_bytes());
-        }
-    }
 
     #[test]
     fn a_payload_that_is_too_long_for_a_packet_goes_in_pieces() {

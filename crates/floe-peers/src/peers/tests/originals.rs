@@ -11,7 +11,7 @@ use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::hand::{Hand, NOON};
+use super::manual_host::{ManualHost, NOON};
 use crate::peers::{bwmarrin, hutool, mybatis_plus, seata, shardingsphere, sonyflake, tsid, yitter};
 use floe_sim::model::{Model, Verdict};
 use floe_sim::random::Random;
@@ -188,7 +188,7 @@ fn play(
 
 /// A model that plays a script.
 struct Player<M: Model> {
-    hand: Hand<M>,
+    host: ManualHost<M>,
     process: Option<M::Process>,
     during: i64,
 }
@@ -205,11 +205,11 @@ where
             let mut verdict = Verdict::Later;
             for more in 0..tries {
                 let mut process = before.clone();
-                self.hand.random = Random::new(seed.wrapping_add(more));
+                self.host.random = Random::new(seed.wrapping_add(more));
                 verdict = if first && more == 0 {
-                    self.hand.mint(&mut process)
+                    self.host.mint(&mut process)
                 } else {
-                    self.hand.again(&mut process)
+                    self.host.again(&mut process)
                 };
                 self.process = Some(process);
                 let Verdict::Minted(ids) = &verdict else { break };
@@ -222,9 +222,9 @@ where
                 Verdict::Minted(ids) => return text(ids[0]),
                 Verdict::Refused(why) => return format!("!{why}"),
                 Verdict::Again(at) => {
-                    let lacks = at.since(self.hand.now.mono);
-                    self.hand.step(std::mem::take(&mut self.during));
-                    self.hand.pass(if lacks > LONGEST_LOOK_MS { lacks } else { 1 });
+                    let lacks = at.since(self.host.now.mono);
+                    self.host.step(std::mem::take(&mut self.during));
+                    self.host.pass(if lacks > LONGEST_LOOK_MS { lacks } else { 1 });
                 }
                 Verdict::Later => unreachable!("none of these asks anybody"),
             }
@@ -254,7 +254,7 @@ where
     let lines = (0..SCRIPTS).flat_map(|seed| script(original, seed)).map(|op| op.line());
     play(original, lines, |hear| {
         for seed in 0..SCRIPTS {
-            let mut player = Player { hand: Hand::new(model()), process: None, during: 0 };
+            let mut player = Player { host: ManualHost::new(model()), process: None, during: 0 };
             let ops = script(original, seed);
             for (place, op) in ops.iter().enumerate() {
                 let so_far = || ops[..=place].iter().map(Op::line).collect::<Vec<_>>().join("\n");
@@ -267,15 +267,15 @@ where
                     );
                 };
                 match op {
-                    Op::At(time) => player.hand.step(time - player.hand.now.wall.get()),
-                    Op::Pass(millis) => player.hand.pass(*millis),
-                    Op::Step(millis) => player.hand.step(*millis),
+                    Op::At(time) => player.host.step(time - player.host.now.wall.get()),
+                    Op::Pass(millis) => player.host.pass(*millis),
+                    Op::Step(millis) => player.host.step(*millis),
                     Op::During(millis) => player.during = *millis,
                     Op::Start(worker, seed) => {
-                        player.hand.random = Random::new(*seed);
-                        player.hand.setup.worker = *worker;
-                        let process = player.hand.start();
-                        let died = player.hand.died().map(|why| format!("!{why}"));
+                        player.host.random = Random::new(*seed);
+                        player.host.setup.worker = *worker;
+                        let process = player.host.start();
+                        let died = player.host.died().map(|why| format!("!{why}"));
                         player.process = died.is_none().then_some(process);
                         refusals += u64::from(died.is_some());
                         check(&hear(), died.as_deref().unwrap_or("started"));
@@ -289,7 +289,7 @@ where
                             check(said, &model);
                             *if model.starts_with('!') { &mut refusals } else { &mut ids } += 1;
                         }
-                        check(said.next().unwrap(), &player.hand.now.wall.get().to_string());
+                        check(said.next().unwrap(), &player.host.now.wall.get().to_string());
                     }
                 }
             }

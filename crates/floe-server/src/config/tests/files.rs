@@ -101,6 +101,12 @@ fn every_default_and_every_example_in_the_defaults_is_valid() {
     assert_eq!(config.names.len(), 7);
     assert_eq!(config.window, Some(config.window_on(false)));
     assert_eq!(config.names[2].options, floe::NameOptions::default());
+    // What is written in a comment is a default too.
+    let (limits, half) = (&config.limits, Some(Limits::default().connections / 2));
+    assert_eq!((limits.connections_per_address, limits.connections_per_token), (half, half));
+    let embedded = Config::standalone().data_dir.join(floe_ledger::sqlite::DATABASE);
+    assert_eq!(config.ledger, Some(format!("sqlite:{}", embedded.display())));
+    assert_eq!(config.names[5].definition, "nanoid".parse().unwrap());
 }
 
 #[test]

@@ -29,8 +29,7 @@ impl Katsubushi {
         // Nothing is minted that the answer cannot hold.
         let definition = self.calls.definition(caller).await.map_err(refused)?;
         if as_text(&definition) {
-            return Err(refused(Refusal::new(
-                crate::status::Status::WrongKind,
+            return Err(refused(Refusal::wrong_kind(
                 "the name that serves katsubushi's calls has IDs that are not numbers of 63 bits, and these calls cannot carry them: set default_names.katsubushi to another name, or ask floe.v1.Ids/Mint",
             )));
         }

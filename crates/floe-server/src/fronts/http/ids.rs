@@ -38,7 +38,7 @@ pub(super) fn katsubushi(minted: Minted, json: bool) -> Response<Body> {
 }
 
 fn written(mut ids: IdsBody, content_type: &'static str) -> Response<Body> {
-    let in_one_piece = len(&ids.minted) <= IN_ONE_PIECE;
+    let in_one_piece = ids.minted.len() <= IN_ONE_PIECE;
     let body = if in_one_piece { Body::from(ids.whole().freeze()) } else { Body::new(ids) };
     let mut response = Response::new(body);
     if !in_one_piece {
@@ -58,15 +58,6 @@ fn head(name: &str, media: Media) -> String {
         // A text always has a JSON form.
         Media::Json => format!("{{\"name\":{},\"ids\":[", serde_json::to_string(name).unwrap_or_default()),
         Media::Text | Media::Octets => String::new(),
-    }
-}
-
-fn len(minted: &Minted) -> usize {
-    match minted {
-        Minted::Numbers(ids) => ids.len(),
-        Minted::Wide(ids) => ids.len(),
-        Minted::Dated(ids) => ids.len(),
-        Minted::Texts(ids) => ids.len(),
     }
 }
 
@@ -98,7 +89,7 @@ impl IdsBody {
     }
 
     fn whole(&mut self) -> BytesMut {
-        let mut whole = BytesMut::with_capacity(64 + len(&self.minted) * 24);
+        let mut whole = BytesMut::with_capacity(64 + self.minted.len() * 24);
         while self.write(&mut whole, usize::MAX) {}
         whole
     }
@@ -175,7 +166,7 @@ impl IdsBody {
 
     fn remaining(&self) -> Option<u64> {
         match self.media {
-            Media::Octets => u64::try_from(len(&self.minted)).ok()?.checked_mul(8),
+            Media::Octets => u64::try_from(self.minted.len()).ok()?.checked_mul(8),
             Media::Json | Media::Text => None,
         }
     }

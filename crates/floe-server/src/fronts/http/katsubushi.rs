@@ -4,7 +4,6 @@ use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
-use floe::Minted;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -42,7 +41,7 @@ pub(super) async fn id(
     caller: Caller,
     headers: HeaderMap,
 ) -> Result<Response<Body>, Problem> {
-    let id = shown(shared.katsubushi.mint(&caller, 1).await?);
+    let id = shared.katsubushi.mint(&caller, 1).await?.next().map(|id| id.to_string()).unwrap_or_default();
     Ok(match wants_json(&headers) {
         true => axum::Json(One { id }).into_response(),
         false => text(StatusCode::OK, "text/plain", id),
@@ -84,17 +83,6 @@ pub(super) async fn stats(
     caller: Caller,
 ) -> Result<axum::Json<KatsubushiStats>, Problem> {
     Ok(axum::Json(shared.katsubushi.stats(&caller)?))
-}
-
-/// The one ID of a mint of one.
-fn shown(minted: Minted) -> String {
-    let mut ids: Box<dyn Iterator<Item = String>> = match minted {
-        Minted::Numbers(ids) => Box::new(ids.map(|id| id.to_string())),
-        Minted::Wide(ids) => Box::new(ids.map(|id| id.to_string())),
-        Minted::Dated(ids) => Box::new(ids.map(|id| id.to_string())),
-        Minted::Texts(ids) => Box::new(ids.map(String::from)),
-    };
-    ids.next().unwrap_or_default()
 }
 
 /// As the original decides it.

@@ -119,8 +119,7 @@ async fn get(shared: &Shared, caller: &Caller, call: &'static Call, asked: &Aske
             Some(id) => Ok(id),
             // This ID goes to nobody. The next one is larger.
             None => number(mint(shared, caller, call, key).await?)?.ok_or_else(|| {
-                Refusal::new(
-                    Status::Exhausted,
+                Refusal::exhausted(
                     "the name mints 0 again and again, which Leaf's clients do not take as an ID",
                 )
             }),
@@ -167,10 +166,7 @@ pub(super) fn number(minted: Minted) -> Result<Option<String>, Refusal> {
         Minted::Texts(_) => None,
     };
     let id = id.ok_or_else(|| {
-        Refusal::new(
-            Status::Exhausted,
-            "the ID does not fit the 63 bits of a number: mint it with /v1/mint as text",
-        )
+        Refusal::exhausted("the ID does not fit the 63 bits of a number: mint it with /v1/mint as text")
     })?;
     Ok(Some(id).filter(|id| id != "0"))
 }
@@ -283,16 +279,17 @@ pub(super) async fn decode(
     Ok(response)
 }
 
+/// By Leaf's own arithmetic, which takes any number.
 fn decoded(number: i64) -> Result<Decoded, Refusal> {
-    let parts = LeafParts::of(number);
-    let millis = parts.time.get();
+    const EPOCH_MS: i64 = 1_288_834_974_657;
+    let millis = (number >> 22) + EPOCH_MS;
     let local = jiff::Timestamp::from_millisecond(millis)
         .map_err(|error| Refusal::bad(format!("the time of {number} cannot be written ({error})")))?
         .to_zoned(TimeZone::system());
     Ok(Decoded {
         timestamp: format!("{millis}({})", local.strftime("%Y-%m-%d %H:%M:%S%.3f")),
-        worker_id: parts.worker.to_string(),
-        sequence_id: parts.sequence.to_string(),
+        worker_id: (number >> 12 & 0x3ff).to_string(),
+        sequence_id: (number & 0xfff).to_string(),
     })
 }
 
@@ -361,23 +358,4 @@ fn page(title: &str, columns: &[&str], rows: &str) -> Response<Body> {
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\n<style>body{{font:14px sans-serif}}td,th{{border:1px solid #ccc;padding:4px 8px;text-align:left}}table{{border-collapse:collapse}}</style>\n<h1>{title}</h1>\n<p>At most {MAX_ROWS} rows; <a href=\"/v1/names\">/v1/names</a> has all.</p>\n<table><tr>{head}</tr>\n{rows}</table></html>\n"
     );
     ([(header::CONTENT_TYPE, HTML), (header::CONTENT_LANGUAGE, "en")], html).into_response()
-}
-
-/// What Leaf's `/decodeSnowflakeId` answers: the fields of its one layout, of a signed 64-bit number.
-struct LeafParts {
-    time: UnixMillis,
-    worker: i64,
-    sequence: i64,
-}
-
-impl LeafParts {
-    /// Leaf's own arithmetic, which takes any number.
-    fn of(id: i64) -> Self {
-        const EPOCH_MS: i64 = 1_288_834_974_657;
-        Self {
-            time: UnixMillis::new((id >> 22) + EPOCH_MS),
-            worker: (id >> 12) & 0x3ff,
-            sequence: id & 0xfff,
-        }
-    }
 }

@@ -269,10 +269,7 @@ async fn taken(shared: &Shared, caller: &Caller, name: &str) -> Result<Segment, 
     // The original's client reads it into an int.
     let delta = match shared.service.definition(caller, &CALL, name).await? {
         Definition::Segment { increment, .. } => i32::try_from(increment).map_err(|_| {
-            Refusal::new(
-                Status::WrongKind,
-                format!("`{name}` has the increment {increment}, and tinyid's clients accept at most {}: ask for single IDs (nextId)", i32::MAX),
-            )
+            Refusal::wrong_kind(format!("`{name}` has the increment {increment}, and tinyid's clients accept at most {}: ask for single IDs (nextId)", i32::MAX))
         })?,
         _ => 1,
     };
@@ -295,7 +292,7 @@ async fn taken(shared: &Shared, caller: &Caller, name: &str) -> Result<Segment, 
 }
 
 fn no_segment(name: &str) -> Refusal {
-    Refusal::new(Status::WrongKind, format!("`{name}` mints no numbers of a segment: use another name"))
+    Refusal::wrong_kind(format!("`{name}` mints no numbers of a segment: use another name"))
 }
 
 /// The caller and the name. Spring joins several values, and Tomcat replaces bytes that are not UTF-8. The result may
@@ -310,7 +307,7 @@ async fn visitor(shared: &Shared, ask: &Ask) -> Result<(Caller, String), Failure
         if !is_known {
             let detail =
                 "bizType came several times, or is not UTF-8, and no such name is there: send it once";
-            return Err((name.as_str(), Refusal::new(Status::UnknownName, detail)).into());
+            return Err((name.as_str(), Refusal::unknown_name(detail)).into());
         }
     }
     Ok((visitor, name))

@@ -129,10 +129,7 @@ fn numeric(name: &str, definition: &Definition, media: Media) -> Result<(), Prob
             "{cause}, and application/octet-stream holds numbers of 64 bits: ask for application/json or text/plain"
         ))
         .into(),
-        Media::Json | Media::Text => Refusal::new(
-            crate::status::Status::WrongKind,
-            format!("{cause}, which most clients cannot read as a number: leave numbers=true out and read them as strings"),
-        )
+        Media::Json | Media::Text => Refusal::wrong_kind(format!("{cause}, which most clients cannot read as a number: leave numbers=true out and read them as strings"))
         .into(),
     })
 }

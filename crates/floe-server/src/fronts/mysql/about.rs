@@ -26,45 +26,39 @@ pub(super) const VARIABLES: [Column<'_>; 2] = [text(b"Variable_name"), text(b"Va
 pub(super) const WARNINGS: [Column<'_>; 3] =
     [text(b"Level"), Column { name: b"Code", integer: true }, text(b"Message")];
 
-/// The columns of `SHOW FIELDS`, and which of them `FULL` adds.
-const FIELDS: [(&str, bool); 9] = [
-    ("Field", false),
-    ("Type", false),
-    ("Collation", true),
-    ("Null", false),
-    ("Key", false),
-    ("Default", false),
-    ("Extra", false),
-    ("Privileges", true),
-    ("Comment", true),
-];
-
 /// The column of a table's primary key.
 pub(super) const KEY: &str = "id";
 
-/// The columns of `SHOW FIELDS`.
-pub(super) fn field_columns(full: bool) -> Vec<Column<'static>> {
-    let shown = FIELDS.iter().filter(|(_, added)| full || !added);
-    shown.map(|(name, _)| text(name.as_bytes())).collect()
+/// A column of `SHOW FIELDS`: its name, whether only `FULL` shows it, and what it says of each column of [`TABLE`].
+type Field = (&'static str, bool, Option<&'static str>, &'static str);
+
+/// The columns of `SHOW FIELDS`, which says the same of every table.
+const FIELDS: [Field; 9] = [
+    ("Field", false, Some(KEY), "stub"),
+    ("Type", false, Some("bigint unsigned"), "varchar(255)"),
+    ("Collation", true, None, "utf8mb4_general_ci"),
+    ("Null", false, Some("NO"), "NO"),
+    ("Key", false, Some("PRI"), ""),
+    ("Default", false, None, ""),
+    ("Extra", false, Some("auto_increment"), ""),
+    ("Privileges", true, Some("select,insert"), "select,insert"),
+    ("Comment", true, Some(""), ""),
+];
+
+fn fields_shown(full: bool) -> impl Iterator<Item = &'static Field> {
+    FIELDS.iter().filter(move |(_, added, ..)| full || !added)
 }
 
-/// The rows of `SHOW FIELDS`, which are the same for every table: those of [`TABLE`].
+/// The columns of `SHOW FIELDS`.
+pub(super) fn field_columns(full: bool) -> Vec<Column<'static>> {
+    fields_shown(full).map(|(name, ..)| text(name.as_bytes())).collect()
+}
+
+/// The rows of `SHOW FIELDS`.
 pub(super) fn fields(full: bool) -> Vec<Vec<Value>> {
-    let (none, may) = ("", "select,insert");
-    let collation = Some("utf8mb4_general_ci");
-    let id = [Some(KEY), Some("bigint unsigned"), None, Some("NO"), Some("PRI"), None].into_iter().chain([
-        Some("auto_increment"),
-        Some(may),
-        Some(none),
-    ]);
-    let stub = [Some("stub"), Some("varchar(255)"), collation, Some("NO"), Some(none), Some(none)]
-        .into_iter()
-        .chain([Some(none), Some(may), Some(none)]);
-    let row = |cells: &mut dyn Iterator<Item = Option<&str>>| {
-        let shown = cells.zip(FIELDS).filter(|(_, (_, added))| full || !added);
-        shown.map(|(cell, _)| cell.map_or(Value::Null, Value::text)).collect()
-    };
-    vec![row(&mut { id }), row(&mut { stub })]
+    let id = fields_shown(full).map(|(_, _, id, _)| id.map_or(Value::Null, Value::text));
+    let stub = fields_shown(full).map(|(.., stub)| Value::text(*stub));
+    vec![id.collect(), stub.collect()]
 }
 
 /// The one column of a question to `information_schema`.
@@ -240,20 +234,16 @@ impl About {
     }
 
     fn function(&self, name: &[u8]) -> Result<Value, Failure> {
-        let is = |known: &[&str]| known.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
-        if is(&["LAST_INSERT_ID"]) {
-            Ok(Value::Integer(self.last_insert_id))
-        } else if is(&["DATABASE", "SCHEMA"]) {
-            Ok(self.database.clone().map_or(Value::Null, Value::Text))
-        } else if is(&["USER", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER"]) {
-            Ok(Value::Text([&self.user[..], b"@%"].concat()))
-        } else if is(&["VERSION"]) {
-            Ok(Value::text(VERSION))
-        } else if is(&["CONNECTION_ID"]) {
-            Ok(Value::Integer(self.connection.into()))
-        } else {
-            Err(Failure::other(name))
-        }
+        Ok(match name.to_ascii_uppercase().as_slice() {
+            b"LAST_INSERT_ID" => Value::Integer(self.last_insert_id),
+            b"DATABASE" | b"SCHEMA" => self.database.clone().map_or(Value::Null, Value::Text),
+            b"USER" | b"CURRENT_USER" | b"SESSION_USER" | b"SYSTEM_USER" => {
+                Value::Text([&self.user[..], b"@%"].concat())
+            }
+            b"VERSION" => Value::text(VERSION),
+            b"CONNECTION_ID" => Value::Integer(self.connection.into()),
+            _ => return Err(Failure::other(name)),
+        })
     }
 
     /// The rows of `SHOW VARIABLES`.

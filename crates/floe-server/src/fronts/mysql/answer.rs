@@ -5,12 +5,7 @@ use floe_wire::mysql::{Cell, Column, Done, Replies, Status as Standing};
 /// The answer to a statement.
 pub(super) enum Answer<'s> {
     Done(Done),
-    Rows(Rows<'s>),
-}
-
-pub(super) struct Rows<'s> {
-    pub(super) columns: Vec<Column<'s>>,
-    pub(super) rows: Vec<Vec<Value>>,
+    Rows { columns: Vec<Column<'s>>, rows: Vec<Vec<Value>> },
 }
 
 /// A value in a row.
@@ -32,12 +27,12 @@ pub(super) enum Format {
 
 impl Answer<'_> {
     pub(super) fn write(&self, format: Format, standing: Standing, replies: &mut Replies<'_>) {
-        let answer = match self {
+        let (columns, rows) = match self {
             Self::Done(done) => return replies.ok(&Done { status: standing, ..*done }),
-            Self::Rows(rows) => rows,
+            Self::Rows { columns, rows } => (columns, rows),
         };
-        replies.columns(&answer.columns, standing);
-        for row in &answer.rows {
+        replies.columns(columns, standing);
+        for row in rows {
             let cells: Vec<_> = row.iter().map(Value::cell).collect();
             match format {
                 Format::Text => replies.text_row(&cells),

@@ -3,13 +3,12 @@
 use floe::Minted;
 use floe_wire::mysql::Value;
 
-use crate::status::{Refusal, Status};
+use crate::status::Refusal;
 
 /// The first of `rows` consecutive numbers. Clients count on from it themselves, so with an increment over 1 they
 /// would take numbers of other clients (I1).
 pub(super) fn first(name: &str, rows: u64, minted: Minted) -> Result<u64, Refusal> {
-    let wrong =
-        |why: &str| Refusal::new(Status::WrongKind, format!("`{name}` mints {why}, or use another name"));
+    let wrong = |why: &str| Refusal::wrong_kind(format!("`{name}` mints {why}, or use another name"));
     let (first, last) = match minted {
         Minted::Wide(_) => {
             return Err(wrong(&format!(
@@ -23,10 +22,9 @@ pub(super) fn first(name: &str, rows: u64, minted: Minted) -> Result<u64, Refusa
         Minted::Dated(ids) => ends(ids.map(|id| id.number().map(|number| number.get()))),
     }
     .ok_or_else(|| {
-        Refusal::new(
-            Status::Exhausted,
-            format!("an ID of `{name}` is past 63 bits as a number: use another name with fewer digits"),
-        )
+        Refusal::exhausted(format!(
+            "an ID of `{name}` is past 63 bits as a number: use another name with fewer digits"
+        ))
     })?;
     match last.checked_sub(first).and_then(|distance| distance.checked_add(1)) == Some(rows) {
         true => Ok(first),

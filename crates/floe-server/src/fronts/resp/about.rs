@@ -81,7 +81,7 @@ pub(super) fn answer(state: &mut State, word: &[u8], request: &Request<'_>, outp
             state.caller = authenticated(state, second.map(|_| first), second.unwrap_or(first))?;
             Encoder::new(output, version).simple("OK");
         }
-        b"CLIENT" => return client(state, request, output),
+        b"CLIENT" => client(state, request, output)?,
         b"COMMAND" => match request.get(1).map(<[u8]>::to_ascii_uppercase).as_deref() {
             Some(b"COUNT") => encoder.integer(i64::try_from(KNOWN.len()).unwrap_or(i64::MAX)),
             Some(b"DOCS") => encoder.map(0),
@@ -184,7 +184,7 @@ fn hello(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answ
             b"3" => Version::Three,
             // In Redis' own words: clients fall back to version 2 at the first, and report the second.
             other if std::str::from_utf8(other).is_ok_and(|text| text.parse::<i64>().is_ok()) => {
-                let refusal = Refusal::new(Status::BadRequest, "unsupported protocol version");
+                let refusal = Refusal::bad("unsupported protocol version");
                 return Err(Refused { word: "NOPROTO", refusal });
             }
             _ => {
@@ -220,22 +220,21 @@ fn hello(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answ
         state.name = name;
     }
     let mut encoder = Encoder::new(output, version);
-    encoder.map(7);
     let proto = if version == Version::Three { 3 } else { 2 };
-    for (key, value) in [("server", "redis"), ("version", "7.0.0")] {
+    let said: [(&str, Value); 7] = [
+        ("server", "redis".into()),
+        ("version", "7.0.0".into()),
+        ("proto", proto.into()),
+        ("id", state.id.into()),
+        ("mode", "standalone".into()),
+        ("role", "master".into()),
+        ("modules", Value::Array(Vec::new())),
+    ];
+    encoder.map(said.len());
+    for (key, value) in &said {
         encoder.bulk(key.as_bytes());
-        encoder.bulk(value.as_bytes());
+        write_json(&mut encoder, value);
     }
-    encoder.bulk(b"proto");
-    encoder.integer(proto);
-    encoder.bulk(b"id");
-    encoder.integer(i64::try_from(state.id).unwrap_or(i64::MAX));
-    for (key, value) in [("mode", "standalone"), ("role", "master")] {
-        encoder.bulk(key.as_bytes());
-        encoder.bulk(value.as_bytes());
-    }
-    encoder.bulk(b"modules");
-    encoder.array(0);
     Ok(())
 }
 
@@ -260,7 +259,7 @@ fn authenticated(state: &State, user: Option<&[u8]>, secret: &[u8]) -> Result<Ca
     Ok(caller)
 }
 
-fn client(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Answer {
+fn client(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Result<(), Refusal> {
     let mut encoder = Encoder::new(output, state.version);
     match request.get(1).map(<[u8]>::to_ascii_uppercase).as_deref() {
         Some(b"SETNAME") => {
@@ -276,8 +275,7 @@ fn client(state: &mut State, request: &Request<'_>, output: &mut Vec<u8>) -> Ans
         _ => {
             return Err(Refusal::bad(
                 "unknown subcommand of CLIENT: floe knows ID, SETNAME, GETNAME and SETINFO",
-            )
-            .into());
+            ));
         }
     }
     Ok(())

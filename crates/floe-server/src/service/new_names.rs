@@ -30,7 +30,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 /// What is known of the names that the ledger holds.
 #[derive(Default)]
-pub(super) struct Births {
+pub(super) struct NameBudget {
     /// When each token's bearers, or all who need none, will have used up what they may make.
     paces: HashMap<String, Instant>,
     /// Names by their lower-case letters, and when they were read from the ledger, since others write to it too.
@@ -54,12 +54,12 @@ impl Service {
     ///
     /// # Errors
     /// A [`Refusal`] with the way out.
-    pub(super) fn may_be_born(
+    pub(super) fn may_be_made(
         &self,
         asked: &Asked<'_>,
         definition: &Definition,
         first: Option<u64>,
-        births: &mut Births,
+        budget: &mut NameBudget,
     ) -> Result<(), Refusal> {
         let (name, kind) = (asked.name, definition.kind());
         let counted = definition.position_of(0).is_some();
@@ -81,8 +81,8 @@ impl Service {
                 }
             ),
         };
-        self.tell_of_refused(asked, births, &detail, true);
-        Err(Refusal::new(Status::UnknownName, detail))
+        self.log_refused_name(asked, budget, &detail, true);
+        Err(Refusal::unknown_name(detail))
     }
 
     /// Limits each token's bearers, or all clients without one, to `limits.new_names_per_hour` names made on first
@@ -90,10 +90,10 @@ impl Service {
     ///
     /// # Errors
     /// `Busy` with the time after which one more may.
-    pub(super) fn pace(&self, caller: &Caller, name: &Name, births: &mut Births) -> Result<(), Refusal> {
+    pub(super) fn pace(&self, caller: &Caller, name: &Name, budget: &mut NameBudget) -> Result<(), Refusal> {
         let most = self.new_names_per_hour;
         let (now, each) = (Instant::now(), HOUR / most);
-        let used_up = births.paces.entry(caller.to_string()).or_insert(now);
+        let used_up = budget.paces.entry(caller.to_string()).or_insert(now);
         let next = (*used_up).max(now) + each;
         let early = (next - now).saturating_sub(HOUR);
         if early.is_zero() {
@@ -118,34 +118,40 @@ impl Service {
 
     /// Logs once for a name that it was refused and `why`; `always`, or only if a similar name exists. For a listed
     /// name, the line is an error, and is the one that it gets when the server starts.
-    pub(super) fn tell_of_refused(&self, asked: &Asked<'_>, births: &mut Births, why: &str, always: bool) {
+    pub(super) fn log_refused_name(
+        &self,
+        asked: &Asked<'_>,
+        budget: &mut NameBudget,
+        why: &str,
+        always: bool,
+    ) {
         let name = asked.name;
         let is_listed = matches!(self.rules.of(name), Ok(Rule::Listed(_)));
-        if births.refused.len() >= REFUSED && !is_listed || births.refused.contains(name.as_str()) {
+        if budget.refused.len() >= REFUSED && !is_listed || budget.refused.contains(name.as_str()) {
             return;
         }
-        let near = self.near(name, births);
+        let near = self.near(name, budget);
         if near.is_none() && !always {
             return;
         }
-        births.refused.insert(name.as_str().into());
+        budget.refused.insert(name.as_str().into());
         let (by, elsewhere) = (asked.caller.shown(), self.elsewhere(name));
         match is_listed {
             true => tracing::error!(%name, by, near, elsewhere, "{WAS_REFUSED}: {why}"),
             false => tracing::warn!(%name, by, near, elsewhere, "{WAS_REFUSED}: {why}"),
         }
-        if births.refused.len() == REFUSED {
+        if budget.refused.len() == REFUSED {
             tracing::warn!("{REFUSED} names were refused: more of them are not logged");
         }
     }
 
-    /// Tells the log that a name was born, and which other name it may have been meant for.
-    pub(super) fn tell_of_birth(
+    /// Tells the log that a name was made, and which other name it may have been meant for.
+    pub(super) fn log_new_name(
         &self,
         asked: &Asked<'_>,
         definition: &Definition,
         first: Option<u64>,
-        births: &mut Births,
+        budget: &mut NameBudget,
     ) {
         let (name, by) = (asked.name, asked.caller.shown());
         // The first number of a counted name, as it is now in the ledger.
@@ -153,7 +159,7 @@ impl Service {
             definition.position_of(first.unwrap_or(0)).and_then(|position| definition.number_at(position));
         // Names with time-ordered or random IDs were not raised anywhere.
         let elsewhere = first.and_then(|_| self.elsewhere(name));
-        match (self.near(name, births), elsewhere) {
+        match (self.near(name, budget), elsewhere) {
             (None, None) => tracing::info!(%name, %definition, first, by, "a new name"),
             (near, None) => {
                 tracing::warn!(%name, %definition, first, by, near, "a new name, which differs from another only in case");
@@ -163,7 +169,7 @@ impl Service {
                 "a new name, which another realm of this ledger has too: a raise there does not raise it here"
             ),
         }
-        if let Some((_, like)) = &mut births.like
+        if let Some((_, like)) = &mut budget.like
             && like.len() < LIKE
         {
             like.entry(name.as_str().to_lowercase()).or_insert_with(|| name.as_str().into());
@@ -184,15 +190,15 @@ impl Service {
     }
 
     /// A name that is listed or in the ledger, and differs from `name` in the case of its letters alone.
-    fn near(&self, name: &Name, births: &mut Births) -> Option<Box<str>> {
+    fn near(&self, name: &Name, budget: &mut NameBudget) -> Option<Box<str>> {
         let now = Instant::now();
         let is_old = |(read, like): &(Instant, HashMap<_, _>)| {
             like.len() < PAGE || now.duration_since(*read) >= LIKE_FOR
         };
-        if births.like.as_ref().is_none_or(is_old) {
-            births.like = self.names_by_letters(name).map(|like| (now, like));
+        if budget.like.as_ref().is_none_or(is_old) {
+            budget.like = self.names_by_letters(name).map(|like| (now, like));
         }
-        let (_, like) = births.like.as_ref()?;
+        let (_, like) = budget.like.as_ref()?;
         let near = like.get(&name.as_str().to_lowercase())?;
         (**near != *name.as_str()).then(|| near.clone())
     }

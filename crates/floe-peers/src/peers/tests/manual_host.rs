@@ -1,4 +1,4 @@
-//! A machine that tests drive by hand: one process at a time, clocks that move on command, a store that answers on command.
+//! A machine that tests drive: one process at a time, clocks that move on command, a store that answers on command.
 
 use floe::{MonoMillis, Reading, UnixMillis};
 
@@ -9,7 +9,7 @@ use floe_sim::random::Random;
 pub(crate) const NOON: i64 = 1_772_366_400_000;
 
 /// The machine, the model, and the store.
-pub(crate) struct Hand<M: Model> {
+pub(crate) struct ManualHost<M: Model> {
     pub(crate) model: M,
     pub(crate) store: M::Store,
     pub(crate) disk: M::Disk,
@@ -22,7 +22,7 @@ pub(crate) struct Hand<M: Model> {
     asks: u64,
 }
 
-impl<M: Model> Hand<M> {
+impl<M: Model> ManualHost<M> {
     pub(crate) fn new(mut model: M) -> Self {
         let store =
             model.store(&Fleet { nodes: 3, worker_bits: 2, keep: true, store_clock: None, few: false });
@@ -178,10 +178,10 @@ impl<M: Model> Hand<M> {
 }
 
 /// Mints `count` IDs, and fails unless they increase.
-pub(crate) fn increasing<M: Model>(hand: &mut Hand<M>, process: &mut M::Process, count: u64) {
-    let mut last = hand.id(process);
+pub(crate) fn increasing<M: Model>(host: &mut ManualHost<M>, process: &mut M::Process, count: u64) {
+    let mut last = host.id(process);
     for _ in 1..count {
-        let id = hand.id(process);
+        let id = host.id(process);
         assert!(id > last, "{id} after {last}");
         last = id;
     }

@@ -1,4 +1,4 @@
-//! Drives a model by hand, for its tests: a store that a test makes slow, silent or forgetful, and one clock.
+//! A fleet that tests drive: a store that a test makes slow, silent or forgetful, and one clock.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -37,7 +37,7 @@ impl<M: Model> Done<M> {
 }
 
 /// A fleet under test.
-pub(crate) struct ByHand<M: Model> {
+pub(crate) struct ManualFleet<M: Model> {
     model: M,
     store: M::Store,
     nodes: Vec<Node<M>>,
@@ -57,11 +57,11 @@ pub(crate) struct ByHand<M: Model> {
 
 const SETUP: Setup = Setup { worker: 0, fixed: false, window_ms: 0, odd: false };
 
-impl<M: Model> ByHand<M> {
+impl<M: Model> ManualFleet<M> {
     /// A fleet whose nodes have just started.
     pub(crate) fn new(mut model: M, nodes: usize) -> Self {
         let store = model.store(&Fleet { nodes, worker_bits: 10, keep: true, store_clock: None, few: false });
-        let mut hand = Self {
+        let mut fleet = Self {
             model,
             store,
             nodes: Vec::new(),
@@ -75,9 +75,9 @@ impl<M: Model> ByHand<M> {
             held: Vec::new(),
         };
         for _ in 0..nodes {
-            hand.start(true);
+            fleet.start(true);
         }
-        hand
+        fleet
     }
 
     /// One more node starts.
@@ -265,16 +265,7 @@ impl<M: Model> ByHand<M> {
 }
 
 fn empty<R>(last_request: u64) -> Outbox<R> {
-    Outbox {
-        requests: Vec::new(),
-        wake: None,
-        delivered: Vec::new(),
-        notes: Vec::new(),
-        violations: Vec::new(),
-        noting: true,
-        died: None,
-        last_request,
-    }
+    Outbox { last_request, ..Outbox::new(true) }
 }
 
 fn life(node: usize) -> Life {
