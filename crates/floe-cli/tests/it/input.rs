@@ -203,7 +203,10 @@ fn a_read_only_directory_is_named() {
         if rustix::process::geteuid().is_root() {
             // Nothing is read-only to root, so the command runs as somebody else, from where they may run it.
             let copy = dir.path().join("floe");
-            std::fs::copy(env!("CARGO_BIN_EXE_floe"), &copy).expect("the binary can be copied");
+            // By another process: a child that another test starts meanwhile would inherit the open copy, and a file that
+            // somebody may write cannot be run.
+            let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_floe")).arg(&copy).status();
+            assert!(copied.expect("cp starts").success());
             permit(&copy, 0o755);
             let mut other = Command::new(copy);
             other.args(command.get_args()).uid(65_534).gid(65_534).env("NO_COLOR", "1").current_dir("/");

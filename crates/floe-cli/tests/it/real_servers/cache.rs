@@ -42,6 +42,7 @@ impl Machine {
     fn serve_at_once(&mut self) -> Server {
         let begun = now();
         let server = self.serve();
+        until(SOON, "it to mint", || status(&server, "orders").filter(|status| *status == 200));
         self.mint(&server);
         println!("minted {:?} after its start", begun.elapsed());
         assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
