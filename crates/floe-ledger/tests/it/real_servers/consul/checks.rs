@@ -7,7 +7,7 @@ use floe_ledger::{DEFAULT_REALM, OpenError, Opening};
 use floe_testbed::Consul;
 
 use super::{apart, open, refused, url};
-use crate::{ask, got, says};
+use crate::{ask, got, says, until};
 
 /// A server that lets in nobody without a token, and the token of its operator.
 fn with_tokens() -> (Consul, String) {
@@ -17,7 +17,7 @@ fn with_tokens() -> (Consul, String) {
     );
     let server = Consul::start(&[&acl]);
     // A new leader makes the first token after its election.
-    while floe_ledger::open_in(&at(&server, &operator), "first").is_err() {}
+    until("the operator's token", || floe_ledger::open_in(&at(&server, &operator), "first").is_ok());
     (server, operator)
 }
 
