@@ -4,6 +4,7 @@
 
 mod cache;
 mod clock;
+mod checked;
 mod elsewhere;
 mod faults;
 mod fleet;
