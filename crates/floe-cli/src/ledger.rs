@@ -30,6 +30,7 @@ pub(crate) fn check(url: &str, json: bool) -> Outcome {
     let prefix: String = token.as_bytes().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     let prefix = format!("{}check-{prefix}", Place::SCRATCH);
     // An error of the URL, or of the whole store, is reported before any case.
+    floe_ledger::check_url(url).map_err(Failure::usage)?;
     let shown = floe_ledger::open_in(url, &format!("{prefix}-0")).map_err(Failure::new)?.describe();
     // If the reader closes the output, the exit code is still needed.
     let say = |text: &str| match writeln!(std::io::stdout(), "{text}") {

@@ -89,7 +89,7 @@ pub use postgres::Postgres;
 #[cfg(feature = "redis")]
 pub use self::redis::Redis;
 
-pub use schemes::{check_url, is_scheme, schemes};
+pub use schemes::{check_scheme, check_url};
 
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, open_dir};
