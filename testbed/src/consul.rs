@@ -25,12 +25,12 @@ impl Consul {
         Self::start_in(Home::new("consul"), "http", &["-data-dir=data"], &[&[FIRST], settings].concat())
     }
 
-    /// A server for `host` that accepts only TLS.
-    pub fn start_with_tls(host: &str) -> (Self, Certificates) {
+    /// A server for `host` that accepts only TLS, and clients without a certificate only if it does not `ask` for one.
+    pub fn start_with_tls(host: &str, asks: bool) -> (Self, Certificates) {
         let home = Home::new("consul");
         let certificates = Certificates::for_host(host, &home);
         let files = r#""cert_file":"server.pem","key_file":"server.key","ca_file":"signer.pem""#;
-        let tls = format!(r#""tls":{{"https":{{{files}}}}}"#);
+        let tls = format!(r#""tls":{{"https":{{{files},"verify_incoming":{asks}}}}}"#);
         (Self::start_in(home, "https", &["-data-dir=data"], &[FIRST, &tls]), certificates)
     }
 
@@ -64,9 +64,14 @@ impl Consul {
             command.args(["agent", "-config-file=consul.json"]).args(mode);
             command
         };
+        let folder = home.path().to_owned();
         let ready = move |port: u16| {
+            let mut curl = Command::new("curl");
+            if scheme == "https" {
+                curl.current_dir(&folder).args(["--cert", "client.pem", "--key", "client.key"]);
+            }
             let url = format!("{scheme}://127.0.0.1:{port}/v1/status/leader");
-            let asked = Command::new("curl").args(["-sk", "-m", "5", &url]).output().unwrap();
+            let asked = curl.args(["-sk", "-m", "5", &url]).output().unwrap();
             // The address of the leader, in quotes.
             asked.status.success() && asked.stdout.len() > 4
         };

@@ -451,9 +451,9 @@ pub(crate) enum LedgerCommand {
     ///
     /// Each case opens the ledger again, as another process would, and checks one rule of the contract: ranges are
     /// disjoint when many reserve at once, a refusal writes nothing, a list is exact, and so on. The realms are
-    /// called `floe-check-…`. No floe uses them, and they stay in the store: delete them when you have seen the
-    /// result. The suite takes some seconds on a database, and minutes on a bucket. It tests no faults such as a loss
-    /// of power. Exit code 1 means that a rule was broken.
+    /// called `*check-…`. They stay in the store, and floe does not count them among its realms, so you can go on to
+    /// use the store without a realm's name. The suite takes some seconds on a database, and minutes on a bucket. It
+    /// tests no faults such as a loss of power. Exit code 1 means that a rule was broken.
     Check {
         /// The ledger as a URL, as in `floe serve --ledger URL`
         url: String,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use floe::ledger::conformance::{CASES, Realm};
 use floe::ledger::{Key, Ledger, Reserve, Token};
+use floe::store::Place;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -27,8 +28,9 @@ pub(crate) fn check(url: &str, json: bool) -> Outcome {
     }
     let token = Token::random().map_err(Failure::new)?;
     let prefix: String = token.as_bytes().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    let prefix = format!("floe-check-{prefix}");
+    let prefix = format!("{}check-{prefix}", Place::SCRATCH);
     // An error of the URL, or of the whole store, is reported before any case.
+    floe_ledger::check_url(url).map_err(Failure::usage)?;
     let shown = floe_ledger::open_in(url, &format!("{prefix}-0")).map_err(Failure::new)?.describe();
     // If the reader closes the output, the exit code is still needed.
     let say = |text: &str| match writeln!(std::io::stdout(), "{text}") {
@@ -37,7 +39,9 @@ pub(crate) fn check(url: &str, json: bool) -> Outcome {
     };
     let quiet = |_: &str| Ok(());
     let say: &dyn Fn(&str) -> Outcome = if json { &quiet } else { &say };
-    say(&format!("{shown}, in realms {prefix}-…, which stay in the store"))?;
+    say(&format!(
+        "{shown}, in scratch realms {prefix}-…, which stay in the store and which floe does not count"
+    ))?;
     let failures = cases(url, &prefix, say)?;
     let times = times(url, &prefix)?;
     let [half, most, slowest] = [TIMED / 2, TIMED * 99 / 100, TIMED - 1]
@@ -140,7 +144,7 @@ mod tests {
     /// Each connection to it is a store of its own, so that nobody sees what others have reserved.
     #[test]
     fn a_store_that_is_none_is_found_with_the_rule_that_it_breaks() {
-        let failures = cases("memory:", "floe-check-test", &|_| Ok(())).unwrap();
+        let failures = cases("memory:", "*check-test", &|_| Ok(())).unwrap();
         let words =
             |name: &str| failures.iter().find(|(case, _)| *case == name).map(|(_, words)| words.as_str());
         let said = words("disjoint_under_concurrency").unwrap();

@@ -34,6 +34,7 @@ use std::fmt;
 use std::path::Path;
 
 use floe::ledger::{Ledger, LedgerError};
+use floe::store::Place;
 
 #[cfg(feature = "cache")]
 pub mod cache;
@@ -88,7 +89,7 @@ pub use postgres::Postgres;
 #[cfg(feature = "redis")]
 pub use self::redis::Redis;
 
-pub use schemes::{check_url, is_scheme, schemes};
+pub use schemes::{check_scheme, check_url};
 
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Sqlite, open_dir};
@@ -159,6 +160,21 @@ pub async fn open_async(url: &str) -> Result<Box<dyn Ledger>, OpenError> {
 
 /// [`open`] in the realm `realm`: 1 to 128 bytes of printable text without white space, `/` and `*`. It blocks, too.
 ///
+/// A `*` before such a name makes it the name of a scratch realm, for tests on a store that is in use. floe does not count
+/// it among the realms of the store, so it can stay there.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let url = format!("sqlite:{}", dir.path().join("ids.db").display());
+/// use floe::ledger::Ledger;
+///
+/// // url = "sqlite:ids.db"
+/// floe_ledger::open_in(&url, "*test-7")?;
+/// let ledger = floe_ledger::open(&url)?; // with a realm `test-7` there, this would be an error
+/// assert!(!ledger.describe().contains("test-7"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// Those of [`open`].
 pub fn open_in(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
@@ -187,9 +203,9 @@ pub fn file_of(url: &str) -> Option<&Path> {
     Some(Path::new(rest.split_once('?').map_or(rest, |(path, _)| path)))
 }
 
-/// The rules for names also apply to realms.
+/// The rules for names also apply to realms, behind the sign of a scratch realm.
 fn realm_name(realm: &str) -> Result<(), OpenError> {
-    match floe::Name::new(realm) {
+    match floe::Name::new(realm.strip_prefix(Place::SCRATCH).unwrap_or(realm)) {
         Ok(_) => Ok(()),
         Err(error) => {
             Err(OpenError::Asked(format!("`{realm}` cannot be a realm, by the rules for names: {error}")))

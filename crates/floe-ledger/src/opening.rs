@@ -40,7 +40,7 @@ pub(crate) enum Missing {
 }
 
 impl Opening {
-    /// The realm `realm` (1 to 128 bytes of printable text without white space, `/` and `*`). Missing parts are made.
+    /// The realm `realm`, named as in [`open_in`](crate::open_in). Missing parts are made.
     pub fn of(realm: &str) -> Self {
         Self { realm: realm.to_owned(), missing: Missing::Make, pinned: None, sole: false, servers: 0 }
     }

@@ -72,6 +72,10 @@ pub(crate) trait Connect: Send + Sync + 'static {
     }
 }
 
+/// The way out for an error of a server that has none of its own.
+pub(crate) const LOOK: &str =
+    "check the host and the port in the URL, whether the server runs, and what its log says";
+
 /// What must exist when a connection is made.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {

@@ -3,7 +3,7 @@
 use floe::ledger::{Ledger, Memory};
 
 use crate::opening::Missing;
-use crate::{OpenError, Opening, realm_name, without_credentials};
+use crate::{OpenError, Opening, realm_name};
 
 /// A store, by the schemes of its URLs.
 struct Store {
@@ -52,15 +52,12 @@ const STORES: &[Store] = &[
     store!("consul", consul, ["consul"], "//…"),
 ];
 
-/// The beginnings of the URLs that this build opens.
-pub fn schemes() -> Vec<String> {
-    let here = STORES.iter().filter(|store| store.calls.is_some());
-    here.flat_map(|store| store.schemes.iter().map(|scheme| format!("{scheme}:{}", store.rest))).collect()
-}
-
-/// Whether a URL of this scheme can be opened by this build.
-pub fn is_scheme(scheme: &str) -> bool {
-    STORES.iter().any(|store| store.calls.is_some() && store.schemes.contains(&scheme))
+/// Checks whether this build can open URLs that begin like this one.
+///
+/// # Errors
+/// `Asked`, with the beginnings that it can open.
+pub fn check_scheme(url: &str) -> Result<(), OpenError> {
+    calls(url).map(drop)
 }
 
 /// Checks what can be checked about `url` alone: its scheme, its parts, its options, and the files and variables that
@@ -93,18 +90,21 @@ impl Opening {
 
 /// The store that a URL means.
 fn calls(url: &str) -> Result<&'static Calls, OpenError> {
-    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
+    let (scheme, rest) = url.split_once(':').unwrap_or_default();
     let store = STORES.iter().find(|store| store.schemes.contains(&scheme));
     if let Some(calls) = store.and_then(|store| store.calls.as_ref()) {
         return Ok(calls);
     }
-    let here = schemes().join(", ");
+    let here = STORES.iter().filter(|store| store.calls.is_some());
+    let here = here.flat_map(|store| store.schemes.iter().map(|scheme| format!("{scheme}:{}", store.rest)));
+    let here = here.collect::<Vec<_>>().join(", ");
     Err(OpenError::Asked(match store {
         Some(_) => format!("this build of floe has no ledger on {scheme}: use one of {here}"),
-        None => format!(
-            "`{}` is not the URL of a ledger: use one of {here} (a file is written sqlite:PATH)",
-            without_credentials(url)
-        ),
+        None => {
+            // The rest may hold a password.
+            let shown = if rest.is_empty() { url.to_owned() } else { format!("{scheme}:…") };
+            format!("`{shown}` is not the URL of a ledger: use one of {here} (a file is written sqlite:PATH)")
+        }
     }))
 }
 

@@ -198,7 +198,7 @@ mod tests {
         let opening = |servers| Opening { servers, ..Opening::of("shop") };
         let url = "floe://:floe_1@127.0.0.1:1?max_wait=1s";
         let Err(error) = open_url(url, &opening(3)) else { panic!("nobody listens there") };
-        assert!(error.to_string().contains("check whether it runs"), "{error}");
+        assert!(error.to_string().contains("whether the server runs"), "{error}");
         let Err(error) = open_url(url, &opening(4)) else { panic!("the fourth server asks a fifth") };
         assert!(error.to_string().contains("form a ring"), "{error}");
         assert!(!error.to_string().contains("floe_1"), "{error}");

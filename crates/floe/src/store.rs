@@ -7,7 +7,7 @@
 //!
 //! # The keys
 //! ```text
-//! realm/REALM              the realm's id
+//! realm/REALM              the realm's id; a name that begins with `*` is that of a scratch realm ([`Place::SCRATCH`])
 //! mark/REALM/n/NAME        a name: its definition, and its mark where its kind has one
 //! mark/REALM/s/BITS/ID     a worker slot
 //! mark/REALM/c/ID          the openings of a cache

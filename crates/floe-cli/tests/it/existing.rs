@@ -56,6 +56,17 @@ fn a_command_that_only_looks_makes_no_file() {
     }
 }
 
+/// As where the user may not enter the directory.
+#[test]
+fn a_ledger_that_cannot_be_looked_for_is_not_called_missing() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").expect("it is written");
+    run(floe(["names", "--data-dir"]).arg(&file)).refuses(1, &["is not a directory"]);
+    let url = format!("sqlite:{}", file.join("ids.db").display());
+    run(&mut floe(["names", "--ledger", &url])).refuses(1, &["Not a directory"]);
+}
+
 #[test]
 fn the_id_of_a_realm_is_printed_and_pinned() {
     let dir = tempfile::tempdir().expect("a temporary directory");

@@ -10,7 +10,7 @@ fn a_store_that_holds_every_rule_is_said_to() {
     let (said, failed) =
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(output.status.success(), "{said}{failed}");
-    assert!(said.contains("ids.db, in realms floe-check-"), "{said}");
+    assert!(said.contains("ids.db, in scratch realms *check-"), "{said}");
     let held = said.lines().filter(|line| line.starts_with("ok      ")).count();
     assert!(held > 30, "{said}");
     assert!(

@@ -1,8 +1,10 @@
 //! `floe serve` on ledgers that several nodes share, each on its real server.
 //!
-//! Every test in here is left out by `scripts/test --skip-servers`, by the name of this module.
+//! Every test in here is left out by `scripts/test --skip-servers`, by the name of this module, and those on Consul by
+//! `--skip-stores`.
 
 mod cache;
+mod checked;
 mod clock;
 mod elsewhere;
 mod faults;
@@ -34,6 +36,10 @@ pub(crate) fn etcd() -> Rig {
     Rig::etcd()
 }
 
+pub(crate) fn consul() -> Rig {
+    Rig::consul()
+}
+
 pub(crate) fn zookeeper() -> Rig {
     Rig::zookeeper()
 }
@@ -41,7 +47,7 @@ pub(crate) fn zookeeper() -> Rig {
 /// Makes a test of `$check` over every server.
 macro_rules! on_every_server {
     ($check:path) => {
-        $crate::real_servers::on_every_server!($check: postgres mysql redis etcd zookeeper);
+        $crate::real_servers::on_every_server!($check: postgres mysql redis etcd zookeeper consul);
     };
     ($check:path: $($server:ident)*) => {
         $(

@@ -27,6 +27,10 @@ const SHOWN: usize = 300;
 const UNREADABLE: &str = "the answer cannot be read";
 const ODD: &str = "this is not an answer of Consul's: check the address, and what stands before it";
 
+/// What to check if the connection broke off.
+const BROKEN_OFF: &str = "check the host and the port in the URL, whether the agent runs, whether it asks for a certificate \
+                          (sslcert, sslkey), and whether a list exceeds 32 MiB";
+
 /// Consul's words if a condition of a transaction does not hold.
 const STALE: [&str; 2] = ["index is stale", "doesn't exist"];
 
@@ -40,7 +44,7 @@ const WAYS_OUT: [(&str, bool, &str); 9] = [
     ("leader", false, "look which servers run (consul operator raft list-peers)"),
     ("ate limit", false, "raise limits.request_limits of the servers, or take a longer window"),
     ("too large", false, "raise limits.kv_max_value_size and limits.txn_max_req_len"),
-    ("connection broke off", false, "look whether the agent runs, and whether a list exceeds 32 MiB"),
+    ("connection broke off", false, BROKEN_OFF),
 ];
 
 /// A connection to one agent.

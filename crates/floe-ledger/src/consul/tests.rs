@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::remote::http::Servers;
 use crate::remote::ssl_mode::Use;
+use crate::remote::tests::golden;
+use crate::remote::url::Reach;
 
 fn parse(url: &str) -> Result<Settings, String> {
     Settings::parse(url, &|_| None).map_err(|error| error.to_string())
@@ -55,6 +58,24 @@ fn what_is_wrong_is_told_without_the_token() {
         let refused = parse(url).map(|settings| settings.agents.reach.shown).unwrap_err();
         assert!(refused.contains(words) && !refused.contains("s3cr3t"), "{url}: {refused}");
     }
+}
+
+#[test]
+fn every_url_means_what_it_meant() {
+    golden("consul", |url, environment| {
+        let settings = Settings::parse(url, environment)?;
+        let (prefix, Servers { all, reach, .. }) = (settings.name_of(""), settings.agents);
+        let Reach { shown, bounds, tls, allows_unsafe } = reach;
+        let rest = format!(
+            "at={all:?} prefix={prefix:?} token={:?} query={:?} tls={:?} wait={:?} connect={:?} unsafe={allows_unsafe}",
+            settings.token.as_ref().map(|token| String::from_utf8_lossy(token.as_bytes())),
+            settings.query,
+            (tls.wanted == Use::Always).then_some((tls.verify, tls.own)),
+            bounds.max_wait,
+            bounds.connect
+        );
+        Ok((shown, rest))
+    });
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use crate::OpenError;
 use crate::options::{self, Environment};
 use crate::remote::http::Servers;
-use crate::remote::url::{EITHER, Form};
+use crate::remote::url::{EITHER, Form, OWN};
 
 /// The environment variable that holds a token, as for Consul's own commands.
 const TOKEN: &str = "CONSUL_HTTP_TOKEN";
@@ -17,15 +17,10 @@ static FORM: Form = Form {
     schemes: &["consul"],
     port: 8500,
     unescaped: Some(&['/', '@']),
-    options: &[&[
-        "max_wait",
-        "connect_timeout",
-        "unsafe",
-        "datacenter",
-        "token_file",
-        "sslmode",
-        "sslrootcert",
-    ]],
+    options: &[
+        &["max_wait", "connect_timeout", "unsafe", "datacenter", "token_file", "sslmode", "sslrootcert"],
+        OWN,
+    ],
     modes: EITHER,
     timeout: options::connect_timeout,
 };

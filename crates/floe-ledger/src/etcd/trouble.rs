@@ -94,8 +94,8 @@ impl Fault {
                 return way_out;
             }
         }
-        "check whether the server runs and what its log says, whether it speaks TLS (sslmode), and whether it asks for a \
-         certificate (sslcert)"
+        "check the host and the port in the URL, whether the server runs and what its log says, whether it speaks TLS \
+         (sslmode), and whether it asks for a certificate (sslcert)"
     }
 }
 

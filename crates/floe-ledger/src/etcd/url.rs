@@ -3,7 +3,6 @@
 use crate::OpenError;
 use crate::options::{self, Environment};
 pub(super) use crate::remote::endpoint::Endpoint;
-use crate::remote::ssl_mode::Use;
 use crate::remote::url::{COMMON, EITHER, Form, OWN, Reach};
 
 /// What all keys begin with where the URL says nothing.
@@ -55,9 +54,6 @@ impl Settings {
             ));
         }
         let reach = url.reach(&endpoints, &prefix, [None, None])?;
-        if reach.tls.wanted == Use::Never && reach.tls.own.is_some() {
-            return asked("sslcert and sslkey need TLS: say sslmode=verify-full".to_owned());
-        }
         // `user:password`, as etcdctl has it.
         let known = environment("ETCDCTL_USER").filter(|_| url.credentials.is_none());
         let (known, its) = match known.as_deref().map(|known| (known, known.split_once(':'))) {

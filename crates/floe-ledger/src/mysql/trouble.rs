@@ -7,6 +7,7 @@ use floe::ledger::LedgerError;
 
 use super::channel::Fields;
 use crate::OpenError;
+use crate::remote::LOOK;
 use crate::remote::realm::RAISE;
 
 /// An error of a connection.
@@ -130,7 +131,6 @@ fn is_missing(code: u16) -> bool {
 
 /// The way out.
 fn way_out(error: &Error) -> &'static str {
-    const LOG: &str = "check whether the server runs and what its log says";
     let code = match error {
         Error::Server { code, .. } => *code,
         Error::NoTls => return "turn TLS on at the server, or say sslmode=disable",
@@ -140,7 +140,7 @@ fn way_out(error: &Error) -> &'static str {
         }
         Error::Tls(_) => return "look at the server's certificate, at sslrootcert and at the host in the URL",
         Error::Protocol(_) | Error::TooLong => return "look at the host and the port in the URL",
-        Error::Socket(_) => return LOG,
+        Error::Socket(_) => return LOOK,
     };
     match code {
         1045 | 1698 | 1862 | 3118 | 4151 => {
@@ -161,6 +161,6 @@ fn way_out(error: &Error) -> &'static str {
         1021 | 1114 => "make room on the server's disk",
         1129 => "too many connections of this host were cut off: FLUSH HOSTS on the server",
         1665 => "set binlog_format = ROW or MIXED",
-        _ => LOG,
+        _ => LOOK,
     }
 }

@@ -8,6 +8,7 @@ use tokio_postgres::error::SqlState;
 
 use super::queries::QueryError;
 use crate::OpenError;
+use crate::remote::LOOK;
 use crate::remote::realm::RAISE;
 
 /// An error of the client on floe's own connections.
@@ -41,7 +42,7 @@ fn sentence(shown: &str, error: &QueryError) -> String {
     if error.is_whole {
         return error.text.clone();
     }
-    let way_out = way_out(error).unwrap_or("check whether the server runs and what its log says");
+    let way_out = way_out(error).unwrap_or(LOOK);
     format!("{shown}: {error}; {way_out}")
 }
 
@@ -62,11 +63,12 @@ fn is_missing(code: &SqlState) -> bool {
 /// The way out, for errors that have only one.
 fn way_out(error: &QueryError) -> Option<&'static str> {
     let Some(code) = error.code.as_deref() else {
-        // The client's own errors have no code: "invalid configuration: password missing".
-        return error
-            .text
-            .contains("password missing")
-            .then_some("write it in the URL, in PGPASSWORD or in a passfile");
+        // The client's own errors have no code.
+        let known = [
+            ("password missing", "write it in the URL, in PGPASSWORD or in a passfile"),
+            ("server does not support TLS", "turn TLS on at the server, or say sslmode=disable"),
+        ];
+        return known.into_iter().find(|(words, _)| error.text.contains(words)).map(|(_, way_out)| way_out);
     };
     Some(match SqlState::from_code(code) {
         SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {

@@ -5,6 +5,7 @@ use redis::{ErrorKind, RedisError};
 
 use super::url::Settings;
 use crate::OpenError;
+use crate::remote::LOOK;
 use crate::remote::realm::is_damaged;
 
 /// While the ledger is opened, a wrong user, password, database or node is the user's error.
@@ -77,5 +78,5 @@ fn way_out(error: &RedisError, cause: &str, settings: &Settings) -> String {
         ("max number of clients", "a floe takes at most four connections: raise maxclients"),
     ];
     let known = fixed.into_iter().find(|(word, _)| cause.contains(word)).map(|(_, way_out)| way_out);
-    known.unwrap_or("check whether the server runs and what its log says").to_owned()
+    known.unwrap_or(LOOK).to_owned()
 }

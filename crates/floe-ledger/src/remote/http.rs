@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 
 use super::endpoint::{Endpoint, Turn, share};
 use super::url::Reach;
-use super::{Connect, Connected, Trouble, Wanted};
+use super::{Connect, Connected, LOOK, Trouble, Wanted};
 use crate::OpenError;
 
 /// A connection to a server. It carries one request at a time.
@@ -57,7 +57,7 @@ impl Http {
             let is_asked_for = text.contains("invalid peer certificate");
             let text = match text.starts_with("TLS: ") {
                 true => format!("{text}: look at sslmode and sslrootcert, and at its certificate"),
-                false => format!("{text}: check whether it runs, and whether it has TLS (sslmode)"),
+                false => format!("{text}; {LOOK}, and whether it has TLS (sslmode)"),
             };
             Fault { is_asked_for, ..Fault::new(server, text) }
         };

@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 
 use super::Bounds;
 use super::endpoint::{self, Endpoint};
-use super::ssl_mode::{Tls, asked_for};
+use super::ssl_mode::{Tls, Use, asked_for};
 use crate::OpenError;
 use crate::options::{self, CONNECT_TIMEOUT, MAX_WAIT, password_from, takes};
 
@@ -268,6 +268,9 @@ impl Url<'_> {
             }
         };
         let (wanted, verify) = asked_for(&mode, self.text("sslrootcert")?.or(roots))?;
+        if wanted == Use::Never && own.is_some() {
+            return Err(OpenError::Asked("sslcert and sslkey need TLS: say sslmode=verify-full".to_owned()));
+        }
         Ok(Tls { wanted, verify, own })
     }
 }

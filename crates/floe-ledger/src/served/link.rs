@@ -10,7 +10,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use super::url::Settings;
 use crate::offer::{Answer, Call, Question, Said, short};
 use crate::remote::http::{Fault, Http, Servers, Speaks};
-use crate::remote::{Connected, Trouble, Wanted, realm};
+use crate::remote::{Connected, LOOK, Trouble, Wanted, realm};
 use crate::{OpenError, Opening};
 
 /// The most bytes in an answer. A page of a list with the longest possible notes stays far below.
@@ -105,7 +105,8 @@ impl Link {
         let request = Request::post(&*self.path)
             .header(header::AUTHORIZATION, self.authorization.clone())
             .header(header::CONTENT_TYPE, "application/json");
-        let (head, body) = self.http.ask(request, body, LONGEST_ANSWER).await?;
+        let asked = self.http.ask(request, body, LONGEST_ANSWER).await;
+        let (head, body) = asked.map_err(|fault| self.fault(format!("{}; {LOOK}", fault.text)))?;
         if head.status != StatusCode::OK {
             return Err(self.refused(head.status, &body).into());
         }

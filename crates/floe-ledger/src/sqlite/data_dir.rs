@@ -69,7 +69,9 @@ pub fn is_new(path: &Path) -> bool {
     let mut beside = path.as_os_str().to_owned();
     beside.push(witness::SUFFIX);
     let of_dir = path.file_name().is_some_and(|name| name == DATABASE).then(|| path.with_file_name(WITNESS));
-    !path.exists() && !Path::new(&beside).exists() && !of_dir.is_some_and(|witness| witness.exists())
+    // What this user may not look at may be there.
+    let is_missing = |path: &Path| path.try_exists().is_ok_and(|is_there| !is_there);
+    is_missing(path) && is_missing(beside.as_ref()) && of_dir.is_none_or(|witness| is_missing(&witness))
 }
 
 fn same(dir: &Path, witnessed: &str, ledger: Sqlite) -> Result<Sqlite, OpenError> {

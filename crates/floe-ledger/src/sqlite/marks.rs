@@ -193,7 +193,7 @@ impl Ledger for Sqlite {
         let sql = "SELECT r.name, d.definition, m.mark FROM realm AS r
                    JOIN definition AS d ON d.realm = r.realm AND d.name = ?2
                    LEFT JOIN mark AS m ON m.realm = r.realm AND m.key = ?3
-                   WHERE r.realm <> ?1 ORDER BY r.name LIMIT 10";
+                   WHERE r.realm <> ?1 AND r.name NOT LIKE '*%' ORDER BY r.name LIMIT 10";
         let key = Key::name(name);
         self.transact(Begin::Read, |connection| {
             let mut statement = connection.prepare_cached(sql)?;

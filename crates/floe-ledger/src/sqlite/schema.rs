@@ -282,7 +282,9 @@ pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -
         connection.query_row(sql, [name], |row| Ok((row.get(0)?, row.get::<_, String>(1)?))).optional()
     };
     let others = || {
-        let sql = "SELECT group_concat(name, ', ') FROM (SELECT name FROM realm WHERE name <> ?1 ORDER BY name LIMIT 20)";
+        // A scratch realm is no other one.
+        let sql = "SELECT group_concat(name, ', ') FROM (SELECT name FROM realm
+                   WHERE name <> ?1 AND name NOT LIKE '*%' ORDER BY name LIMIT 20)";
         connection.query_row(sql, [name], |row| row.get::<_, Option<String>>(0))
     };
     if let Some((realm, realm_id)) = find()? {

@@ -6,6 +6,7 @@ use floe::ledger::LedgerError;
 
 use super::jute::code;
 use crate::OpenError;
+use crate::remote::LOOK;
 
 /// What goes wrong on a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -87,7 +88,7 @@ fn way_out(error: &Error) -> &'static str {
             "raise the quota of the path (listquota and setquota in zkCli.sh)"
         }
         Error::Code(code::THROTTLED) => "it has more requests than it allows itself",
-        _ => "check whether the server runs and what its log says",
+        _ => LOOK,
     }
 }
 

@@ -19,6 +19,8 @@ use floe::ledger::{Key, Ledger, LedgerError, Memory, Record, Reply, Reserve, Tok
 use floe::{Name, UnixMillis};
 use floe_ledger::{Cache, OpenError};
 
+use crate::until;
+
 /// An hour in milliseconds: how much of a slot one reservation of a cache takes.
 const HOUR: u64 = 3_600_000;
 
@@ -187,15 +189,4 @@ fn numbers(name: &str, count: u64) -> Reserve {
 fn bind(ledger: &dyn Ledger, name: &str) {
     let text = floe::Definition::SEGMENT.to_string();
     assert_eq!(ledger.bind(&Name::new(name).unwrap(), &text, true), Ok(text));
-}
-
-/// Waits until a cache's thread has come this far. If it never does, the test has failed.
-fn until(what: &str, mut check: impl FnMut() -> bool) {
-    for _ in 0..10_000 {
-        if check() {
-            return;
-        }
-        std::thread::park_timeout(Duration::from_millis(1));
-    }
-    panic!("waited in vain for {what}");
 }

@@ -385,6 +385,32 @@ fn a_caller_that_names_no_realm_is_told_of_several() {
     assert!(!floe_ledger::open_in(&url, "shop").unwrap().describe().contains("default"));
 }
 
+/// More of them than an error names, and a realm of a user's with nearly the same name.
+#[test]
+fn scratch_realms_are_not_counted() {
+    let (_dir, path) = place();
+    let url = format!("sqlite:{}", path.display());
+    let orders = Name::new("orders").unwrap();
+    let bind = |realm: &str| {
+        floe_ledger::open_in(&url, realm).unwrap().bind(&orders, "counter", true).unwrap();
+    };
+    for scratch in 10..35 {
+        bind(&format!("*check-{scratch}"));
+    }
+    let sole = Opening::of("default").sole_realm();
+    let Err(error) = sole.clone().existing().open(&url) else { panic!("nothing was there") };
+    assert!(error.to_string().contains("it has: none") && !error.to_string().contains("check-"), "{error}");
+    let ledger = sole.open(&url).unwrap();
+    assert!(!ledger.describe().contains("realm"), "{}", ledger.describe());
+    assert_eq!(ledger.in_other_realms(&orders).unwrap(), []);
+    bind("check-10");
+    let found = ledger.in_other_realms(&orders).unwrap();
+    assert_eq!(found.iter().map(|other| &*other.realm).collect::<Vec<_>>(), ["check-10"]);
+    let Err(error) = sole.open(&url) else { panic!("it was opened") };
+    says(&error, &["several realms, default and check-10,"]);
+    assert!(!error.to_string().contains('*'), "{error}");
+}
+
 /// As `cp` does it: the same file, with the other one's content.
 pub(crate) fn copy_over(from: &Path, to: &Path) {
     let bytes = fs::read(from).unwrap();

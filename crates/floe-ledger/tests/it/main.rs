@@ -18,8 +18,20 @@ mod sharing;
 mod witness;
 
 use std::path::Path;
+use std::time::Duration;
 
 use asking::{ask, got, orders, says};
+
+/// Waits until something else has come this far: a thread of floe's, or a server. If it never does, the test has failed.
+#[track_caller]
+#[expect(clippy::disallowed_methods, reason = "a deadline of a test is real time")]
+fn until(what: &str, mut check: impl FnMut() -> bool) {
+    let begin = std::time::Instant::now();
+    while !check() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "waited for a minute in vain for {what}");
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+}
 
 /// The files in a directory, by name.
 fn entries(dir: &Path) -> Vec<String> {

@@ -67,7 +67,7 @@ fn a_url_that_cannot_be_right_is_refused() {
 fn a_realm_follows_the_rules_for_names() {
     let dir = TempDir::new().unwrap();
     let url = format!("sqlite:{}", dir.path().join("ids.db").display());
-    for realm in ["", "two words", "a/b", "new\nline", &"x".repeat(300)] {
+    for realm in ["", "two words", "a/b", "new\nline", &"x".repeat(300), "a*b", "*", "**a", "*two words"] {
         says(&refused(&url, realm), &["cannot be a realm"]);
         says(&refused("memory:", realm), &["cannot be a realm"]);
     }

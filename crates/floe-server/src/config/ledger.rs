@@ -37,15 +37,8 @@ pub(super) fn ledger(value: &DeValue<'_>) -> Result<LedgerSetting, String> {
 
 fn url(value: &DeValue<'_>) -> Result<String, String> {
     let ledger = reader::text(value)?;
-    // The scheme alone is shown: what follows may hold a password.
-    match ledger.split_once(':') {
-        Some((scheme, _)) if !floe_ledger::is_scheme(scheme) => Err(format!(
-            "this build has no ledger with the scheme {scheme}: it has {}",
-            floe_ledger::schemes().join(", ")
-        )),
-        Some(_) => Ok(ledger),
-        None => Err(format!("{ledger:?} is not a URL: write it such as \"sqlite:floe-data/floe.db\"")),
-    }
+    floe_ledger::check_scheme(&ledger).map_err(|error| error.to_string())?;
+    Ok(ledger)
 }
 
 /// The id of a realm: 32 hexadecimal digits.

@@ -17,7 +17,14 @@ pub struct Place {
 /// The prefix of the keys of all realm ids.
 const REALMS: &str = "realm/";
 
+/// A key above those of all scratch realms, and below that of every realm after them.
+const AFTER_SCRATCH: &str = "realm/*\u{10ffff}";
+
 impl Place {
+    /// The first character of the names of scratch realms: those that a test makes and leaves behind. A
+    /// [name](crate::Name) cannot have it, so it tells them from the realms that a user names.
+    pub const SCRATCH: char = '*';
+
     /// Finds the realm of this name; `None` if the store does not have it. The name must not contain `/`. [`Store`] has
     /// an example.
     ///
@@ -63,13 +70,22 @@ impl Place {
         Ok(left.first().and_then(|(_, text)| content::header(text).ok()).map(|header| header.realm))
     }
 
-    /// Lists up to `limit` realms of a store, in byte order.
+    /// Lists up to `limit` realms of a store, in byte order. It leaves out [scratch realms](Self::SCRATCH).
     ///
     /// # Errors
     /// Those of [`Store::list`].
     pub fn realms(store: &impl Store, limit: usize) -> Result<Vec<String>, LedgerError> {
-        let found = store.list(REALMS, "", limit)?;
-        Ok(found.iter().filter_map(|(key, _)| key.strip_prefix(REALMS)).map(str::to_owned).collect())
+        let is_scratch =
+            |key: &str| key.strip_prefix(REALMS).is_some_and(|realm| realm.starts_with(Self::SCRATCH));
+        let mut found = store.list(REALMS, "", limit)?;
+        // Scratch realms stand together. If they took the place of others in the list, the others are read as well.
+        if found.len() == limit && found.iter().any(|(key, _)| is_scratch(key)) {
+            let last = found.last().map_or("", |(key, _)| key).max(AFTER_SCRATCH).to_owned();
+            found.extend(store.list(REALMS, &last, limit)?);
+        }
+        let others = found.iter().filter(|(key, _)| !is_scratch(key));
+        let realms = others.filter_map(|(key, _)| key.strip_prefix(REALMS)).map(str::to_owned);
+        Ok(realms.take(limit).collect())
     }
 
     /// Returns the realm's name.

@@ -696,6 +696,22 @@ fn ten_of_the_other_realms_that_have_a_name_are_told() {
     assert_eq!(told("realm-10"), realms[2..], "what is damaged there is that realm's trouble");
 }
 
+#[test]
+fn scratch_realms_are_left_out_however_many_there_are() {
+    let (store, name) = (Map::default(), Name::new("orders").unwrap());
+    let others = ["!", "(", "+", "default", "shop"];
+    let scratch: Vec<String> = (0..150).map(|number| format!("*check-{number}")).collect();
+    for realm in scratch.iter().map(String::as_str).chain(others).chain(["*", "*\u{10fffd}"]) {
+        store.ledger(realm).bind(&name, "a segment", true).unwrap();
+    }
+    for limit in 0..160 {
+        assert_eq!(Place::realms(&store, limit).unwrap(), others[..others.len().min(limit)], "{limit}");
+    }
+    let found = store.ledger("shop").in_other_realms(&name).unwrap();
+    let found: Vec<_> = found.into_iter().map(|elsewhere| elsewhere.realm).collect();
+    assert_eq!(found, others[..4], "the search looks at fewer realms than a test has left behind");
+}
+
 fn tokens() -> impl Strategy<Value = Token> {
     any::<[u8; 16]>().prop_filter_map("zero", Token::from_bytes)
 }

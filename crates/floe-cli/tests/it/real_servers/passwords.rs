@@ -15,7 +15,11 @@ fn a_password_is_shown_nowhere(rig: Rig) {
     let url = (rig.url)(rig.server.port());
     let (scheme, rest) = url.split_once("://").unwrap();
     let place = rest.split_once('@').map_or(rest, |(_, place)| place);
-    let user = if scheme == "postgres" { "postgres" } else { "floe" };
+    let user = match scheme {
+        "postgres" => "postgres",
+        "consul" => "",
+        _ => "floe",
+    };
     let settings = format!(
         "realm = \"shop\"\nledger = \"{scheme}://{user}:{PASSWORD}@{place}\"\nwindow = \"1s\"\n[log]\nlevel = \"trace\""
     );

@@ -54,6 +54,10 @@ macro_rules! faults {
                 faults::a_caller_that_names_no_realm_is_told_of_several(&$rig());
             }
             #[test]
+            fn scratch_realms_are_not_counted() {
+                faults::scratch_realms_are_not_counted(&$rig());
+            }
+            #[test]
             fn a_name_of_another_realm_is_found_with_its_mark() {
                 faults::a_name_of_another_realm_is_found_with_its_mark(&$rig());
             }
@@ -144,6 +148,35 @@ pub(crate) fn a_caller_that_names_no_realm_is_told_of_several<S: Deref<Target = 
     }
     // If the caller names one of them, it gets that one.
     assert_eq!(got(&*floe_ledger::open_in(&url, "default").unwrap(), &ask(5)), (5, 10));
+}
+
+/// A test left more of them than one look at the other realms reads.
+pub(crate) fn scratch_realms_are_not_counted<S: Deref<Target = Server>>(rig: &Rig<S>) {
+    let url = (rig.url)(rig.server.port(), "");
+    let orders = Name::new("orders").unwrap();
+    let bind = |realm: &str| {
+        floe_ledger::open_in(&url, realm).unwrap().bind(&orders, "counter", true).unwrap();
+    };
+    for scratch in 10..35 {
+        bind(&format!("*check-{scratch}"));
+    }
+    let sole = Opening::of(floe_ledger::DEFAULT_REALM).sole_realm();
+    let Err(error) = sole.clone().existing().open(&url) else { panic!("nothing was there") };
+    assert!(
+        error.to_string().contains("has no realm default") && !error.to_string().contains("check-"),
+        "{error}"
+    );
+    assert_eq!(got(&*sole.open(&url).unwrap(), &ask(5)), (0, 5));
+    let again = sole.open(&url).unwrap();
+    assert_eq!(again.in_other_realms(&orders).unwrap(), []);
+    assert!(!again.describe().contains("check-"), "{}", again.describe());
+    // The name without the sign is that of a user's realm, like any other.
+    bind("check-10");
+    let found = again.in_other_realms(&orders).unwrap();
+    assert_eq!(found.iter().map(|other| &*other.realm).collect::<Vec<_>>(), ["check-10"]);
+    let Err(error) = sole.open(&url) else { panic!("it was opened") };
+    says(&error, &["several realms, default and check-10,"]);
+    assert!(!error.to_string().contains('*'), "{error}");
 }
 
 /// The log of a server uses this to say in which other realm a new name exists.

@@ -49,6 +49,11 @@ mod azure {
     }
 
     #[test]
+    fn scratch_realms_are_not_counted() {
+        faults::scratch_realms_are_not_counted(&rig());
+    }
+
+    #[test]
     fn a_frozen_server_is_waited_for_no_longer_than_the_bound() {
         faults::a_frozen_server_is_waited_for_no_longer_than_the_bound(&rig());
     }

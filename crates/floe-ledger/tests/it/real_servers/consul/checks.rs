@@ -7,7 +7,7 @@ use floe_ledger::{DEFAULT_REALM, OpenError, Opening};
 use floe_testbed::Consul;
 
 use super::{apart, open, refused, url};
-use crate::{ask, got, says};
+use crate::{ask, got, says, until};
 
 /// A server that lets in nobody without a token, and the token of its operator.
 fn with_tokens() -> (Consul, String) {
@@ -17,7 +17,7 @@ fn with_tokens() -> (Consul, String) {
     );
     let server = Consul::start(&[&acl]);
     // A new leader makes the first token after its election.
-    while floe_ledger::open_in(&at(&server, &operator), "first").is_err() {}
+    until("the operator's token", || floe_ledger::open_in(&at(&server, &operator), "first").is_ok());
     (server, operator)
 }
 
@@ -141,7 +141,7 @@ fn opens(server: &Consul, options: &str, root: Option<&Path>) -> Result<(), Open
 
 #[test]
 fn each_mode_of_tls_checks_what_it_says() {
-    let (server, files) = Consul::start_with_tls("127.0.0.1");
+    let (server, files) = Consul::start_with_tls("127.0.0.1", false);
     for mode in ["require", "verify-ca", "verify-full"] {
         opens(&server, &format!("sslmode={mode}"), Some(&files.signer)).unwrap();
         let error = opens(&server, &format!("sslmode={mode}"), Some(&files.stranger)).unwrap_err();
@@ -153,10 +153,21 @@ fn each_mode_of_tls_checks_what_it_says() {
     let plain = opens(Consul::shared(), "sslmode=require", None).unwrap_err();
     says(&plain, &["TLS", "sslmode"]);
 
-    let (server, files) = Consul::start_with_tls("consul.example");
+    let (server, files) = Consul::start_with_tls("consul.example", false);
     opens(&server, "sslmode=verify-ca", Some(&files.signer)).unwrap();
     says(
         &opens(&server, "sslmode=verify-full", Some(&files.signer)).unwrap_err(),
         &["TLS", "certificate", "name"],
     );
+}
+
+#[test]
+fn a_server_that_asks_for_a_certificate_gets_one() {
+    let (server, files) = Consul::start_with_tls("127.0.0.1", true);
+    let own = |key: &Path| format!("&sslcert={}&sslkey={}", files.client.display(), key.display());
+    let opens = |own: &str| opens(&server, &format!("sslmode=verify-full{own}"), Some(&files.signer));
+    let refusal = opens("").unwrap_err();
+    says(&refusal, &["127.0.0.1", "whether it asks for a certificate (sslcert, sslkey)"]);
+    opens(&own(&files.client_key)).unwrap();
+    says(&opens(&own(&files.key)).unwrap_err(), &["sslcert", "cannot be used"]);
 }

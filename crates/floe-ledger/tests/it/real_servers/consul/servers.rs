@@ -9,7 +9,7 @@ use floe_testbed::Consul;
 
 use super::{open, refused, url};
 use crate::real_servers::faults::{each_may_be_killed, range};
-use crate::{ask, got, says};
+use crate::{ask, got, says, until};
 
 fn of_all(servers: &[&Consul], options: &str) -> String {
     let all: Vec<_> = servers.iter().map(|server| format!("127.0.0.1:{}", server.port())).collect();
@@ -20,9 +20,13 @@ fn of_all(servers: &[&Consul], options: &str) -> String {
 fn three() -> [Consul; 3] {
     let first = Consul::start(&[]);
     let all = [first.join(), first.join(), first];
-    let voters = || all[2].control(&["operator", "raft", "list-peers"]).matches("true").count();
-    while voters() < 3 {}
+    until("three servers that vote", || voters(&all[2]) == 3);
     all
+}
+
+/// How many servers vote, as this one knows it.
+fn voters(server: &Consul) -> usize {
+    server.control(&["operator", "raft", "list-peers"]).matches("true").count()
 }
 
 #[test]
@@ -64,7 +68,7 @@ fn a_server_without_a_majority_is_told_and_passed_over() {
     let lonely = Consul::start(&[]);
     {
         let other = lonely.join();
-        while lonely.control(&["operator", "raft", "list-peers"]).matches("true").count() < 2 {}
+        until("two servers that vote", || voters(&lonely) == 2);
         other.kill();
     }
     let error = refused(&url(lonely.port(), "max_wait=20s&connect_timeout=15"));

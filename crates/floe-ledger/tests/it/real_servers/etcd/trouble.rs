@@ -9,7 +9,7 @@ use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
 use floe_testbed::Etcd;
 
 use super::{open, prefix, url};
-use crate::{ask, got, orders, says};
+use crate::{ask, got, orders, says, until};
 
 #[test]
 fn a_realm_that_is_another_one_stops_the_ledger() {
@@ -122,7 +122,7 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     });
     assert_eq!(connections(server.port()), 4);
     drop(ledger);
-    while connections(server.port()) > 0 {}
+    until("the connections to end", || connections(server.port()) == 0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use floe_testbed::{Mariadb, Proxy};
 
 use super::{open, rig};
 use crate::real_servers::faults::{Rig, at_last, disjoint, timed};
-use crate::{ask, got, says};
+use crate::{ask, got, says, until};
 
 /// The trips of each call, as docs/ledgers.md states them.
 #[test]
@@ -163,7 +163,7 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     let count = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = 'floe'";
     assert_eq!(server.sql(count), "4");
     drop(ledger);
-    while server.sql(count) != "0" {}
+    until("the connections to end", || server.sql(count) == "0");
     // They closed in order: nothing was cut off.
     assert_eq!(server.sql("SHOW GLOBAL STATUS LIKE 'Aborted_clients'"), "Aborted_clients\t0");
 }

@@ -14,7 +14,7 @@ use tokio_postgres::NoTls;
 use tokio_postgres::types::ToSql;
 
 use super::{WAITS_FOR_NO_FLUSH, is_flushed, open, schema};
-use crate::{ask, got, orders, says};
+use crate::{ask, got, orders, says, until};
 
 /// Under the names of the crate `sqlx`.
 mod sqlx {
@@ -155,7 +155,7 @@ fn what_somebody_holds_is_waited_for_as_long_as_the_pool_says() {
         .spawn()
         .unwrap();
     let sleeps = "FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
-    while server.psql(&format!("SELECT count(*) {sleeps}")) == "0" {}
+    until("the lock to be held", || server.psql(&format!("SELECT count(*) {sleeps}")) != "0");
     let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(1)) else { panic!("it is held") };
     says(&text, &["57014", "max_wait"]);
     server.psql(&format!("SELECT pg_terminate_backend(pid) {sleeps}"));

@@ -59,5 +59,5 @@ fn a_server_without_tls_is_taken_by_prefer_alone() {
     let url = |mode: &str| format!("{}?schema={}&sslmode={mode}", Postgres::shared().url(), schema());
     drop(open(&url("prefer")));
     let Err(error) = floe_ledger::open_in(&url("require"), "test") else { panic!("opened without TLS") };
-    says(&error, &["TLS"]);
+    says(&error, &["TLS", "sslmode=disable"]);
 }

@@ -11,7 +11,7 @@ use floe_testbed::{Postgres, Proxy};
 
 use super::{WAITS_FOR_NO_FLUSH, is_flushed, open, rig, schema};
 use crate::real_servers::faults::{Rig, at_last, disjoint, timed};
-use crate::{ask, got, says};
+use crate::{ask, got, says, until};
 
 /// The trips of each call, as docs/ledgers.md states them.
 #[test]
@@ -152,7 +152,8 @@ fn a_lock_that_somebody_holds_is_waited_for_no_longer_than_the_bound() {
     thread::scope(|scope| {
         let sql = format!("BEGIN; SELECT 1 FROM {schema}.record FOR UPDATE; SELECT pg_sleep(2.5); COMMIT");
         let holder = scope.spawn(move || server.psql(&sql));
-        while server.psql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "0" {}
+        let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+        until("the row to be held", || server.psql(sleeps) != "0");
         let (outcome, took) = timed(|| ledger.reserve(&ask(1)));
         assert!(matches!(outcome, Err(LedgerError::Unavailable(_))), "{outcome:?}");
         assert!(took < Duration::from_millis(1600), "{took:?}");
@@ -213,7 +214,7 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'floe'";
     assert_eq!(server.psql(count), "4");
     drop(ledger);
-    while server.psql(count) != "0" {}
+    until("the connections to end", || server.psql(count) == "0");
 }
 
 #[test]

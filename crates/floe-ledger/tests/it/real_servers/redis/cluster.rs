@@ -5,7 +5,7 @@ use floe_ledger::OpenError;
 use floe_testbed::{Redis, free_port};
 
 use super::open;
-use crate::{ask, got, says};
+use crate::{ask, got, says, until};
 
 /// A node, and its port for other nodes. By default that is 10,000 above the clients' port, where another connection may be.
 fn node() -> (Redis, String) {
@@ -32,7 +32,7 @@ fn the_node_with_the_realms_slot_serves_it_and_others_name_it() {
         let state = node.cli(&["CLUSTER", "INFO"]);
         state.contains("cluster_slots_assigned:16384") && state.contains("cluster_state:ok")
     };
-    while !(knows(&here) && knows(&there)) {}
+    until("the nodes to know each other", || knows(&here) && knows(&there));
 
     let ledger = open(&here.url());
     assert_eq!(got(&*ledger, &ask(5)), (0, 5));

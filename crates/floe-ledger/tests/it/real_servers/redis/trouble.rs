@@ -11,7 +11,7 @@ use floe_testbed::{Proxy, Redis};
 
 use super::{open, rig};
 use crate::real_servers::faults::{self, Rig, at_last, range, timed};
-use crate::{ask, got, orders, says};
+use crate::{ask, got, orders, says, until};
 
 /// How often the server was asked to run a script by its hash, and by its text.
 fn scripts_run(server: &Redis) -> (u64, u64) {
@@ -265,7 +265,7 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     let count = || server.cli(&["CLIENT", "LIST"]).matches(" name=floe ").count();
     assert!((2..=4).contains(&count()), "{}", count());
     drop(ledger);
-    while count() != 0 {}
+    until("the connections to end", || count() == 0);
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn calls_that_were_given_up_leave_no_connection_behind() {
     }
     // The kernel's list: the other end's port, and 01 for a connection that is open at this end.
     let remote = format!(":{:04X} 01 ", server.port());
-    while fs::read_to_string("/proc/net/tcp").unwrap().contains(&remote) {}
+    until("the connections to end", || !fs::read_to_string("/proc/net/tcp").unwrap().contains(&remote));
     server.thaw();
     range(&*ledger, &ask(1), &AtomicUsize::new(0));
 }

@@ -10,7 +10,7 @@ use floe_testbed::{Proxy, Zookeeper};
 use super::checks::only_child;
 use super::{fresh_url, open, rig};
 use crate::real_servers::faults;
-use crate::{ask, got, orders, says};
+use crate::{ask, got, orders, says, until};
 
 /// What a ledger says that stops.
 #[track_caller]
@@ -151,7 +151,7 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     // The one that asks is a connection too.
     assert_eq!(server.counts("Connections"), 4 + 1);
     drop(ledger);
-    while server.counts("Connections") != 1 {}
+    until("the connections to end", || server.counts("Connections") == 1);
 }
 
 #[test]
