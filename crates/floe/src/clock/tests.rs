@@ -344,6 +344,18 @@ fn it_does_not_go_back_behind_a_time_that_it_had_from_a_predecessor() {
 }
 
 #[test]
+fn what_a_predecessor_was_ahead_is_forgotten_when_the_wall_clock_is_there() {
+    for beyond in [0, 5 * SECOND] {
+        let mut desk = RequestQueue::new();
+        assert!(desk.steady.start_at(UnixMillis::new(START + 20 * SECOND)));
+        desk.step(20 * SECOND + beyond);
+        let right = desk.wall;
+        hear(&mut desk, right);
+        assert_eq!(desk.steady.now().apart(), None, "{beyond}");
+    }
+}
+
+#[test]
 fn a_rollback_that_the_ledgers_clock_disagrees_with_is_held_through_at_the_whole_rate() {
     let mut desk = RequestQueue::new();
     desk.step(-HOUR / 2);

@@ -69,10 +69,15 @@ impl Process {
 
     #[cold]
     fn draw_random(&self, source: &Random) -> Result<u64, MintError> {
-        let drawn = source.word()? >> COUNTER_BITS;
-        match self.random.compare_exchange(UNDRAWN, drawn, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => Ok(drawn),
-            Err(other) => Ok(other),
+        loop {
+            let generation = source.generation();
+            let drawn = source.word()? >> COUNTER_BITS;
+            let swapped = self.random.compare_exchange(UNDRAWN, drawn, Ordering::Relaxed, Ordering::Relaxed);
+            if source.generation() == generation {
+                return Ok(swapped.map_or_else(|other| other, |_| drawn));
+            }
+            // An invalidation overtook the draw.
+            self.invalidate();
         }
     }
 }
@@ -116,11 +121,12 @@ impl ObjectIdGenerator {
     #[inline]
     fn draw(&self, count: u64) -> Result<(u64, u64), MintError> {
         let seconds = self.origin.millis()? / 1_000;
-        let random = self.origin.process.random(&self.origin.random)?;
-        match self.draw_at(seconds, count)? {
-            Ok(first) => Ok((first, random)),
-            Err(_) => Ok((self.draw_late(count)?, random)),
-        }
+        let first = match self.draw_at(seconds, count)? {
+            Ok(first) => first,
+            Err(_) => self.draw_late(count)?,
+        };
+        // After the last look at the clock: five bytes from before it are a copy's, too, where the clock tells of one.
+        Ok((first, self.origin.process.random(&self.origin.random)?))
     }
 
     /// [`ObjectIdGenerator::draw`] for when too many IDs have been minted for the cached time.
@@ -190,6 +196,8 @@ fn compose(position: u64, random: u64) -> ObjectId {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::OnceLock;
+
     use super::*;
 
     /// Another thread draws them while this one does.
@@ -202,5 +210,23 @@ mod tests {
             2 << COUNTER_BITS
         });
         assert_eq!((process.random(&slow), process.random(&slow)), (Ok(1), Ok(1)));
+    }
+
+    /// Another thread tells of a copy while this one draws them.
+    #[test]
+    fn five_bytes_that_an_invalidation_overtakes_are_drawn_again() {
+        let (process, source) = (Arc::new(Process::new()), Arc::new(OnceLock::<Random>::new()));
+        let (others, own, mut drawn) = (Arc::clone(&process), Arc::clone(&source), 0);
+        let overtaken = source.get_or_init(|| {
+            Random::given(move || {
+                drawn += 1;
+                if drawn == 1 {
+                    own.get().unwrap().invalidate();
+                    others.invalidate();
+                }
+                drawn << COUNTER_BITS
+            })
+        });
+        assert_eq!((process.random(overtaken), process.random(overtaken)), (Ok(2), Ok(2)));
     }
 }

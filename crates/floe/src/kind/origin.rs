@@ -94,7 +94,7 @@ impl Origin {
     #[inline(always)]
     pub(crate) fn millis_at_hand(&self) -> Option<u64> {
         let stamp = self.at_hand()?;
-        (self.era.load(Ordering::Relaxed) == stamp.era()).then(|| stamp.millis())
+        (self.era.load(Ordering::Acquire) == stamp.era()).then(|| stamp.millis())
     }
 
     /// [`Origin::millis`] by reading the clocks directly, for a caller that would otherwise fail: the thread that
@@ -149,7 +149,7 @@ impl Origin {
 
     #[inline]
     fn notice(&self, stamp: Stamp) -> Stamp {
-        if self.era.load(Ordering::Relaxed) != stamp.era() {
+        if self.era.load(Ordering::Acquire) != stamp.era() {
             self.new_era(stamp.era());
         }
         stamp
@@ -157,10 +157,10 @@ impl Origin {
 
     #[cold]
     fn new_era(&self, era: u64) {
-        if self.era.swap(era, Ordering::Relaxed) != era {
-            self.random.invalidate();
-            self.process.invalidate();
-        }
+        // A thread that sees the new era relies on it that nothing drawn before is left.
+        self.random.invalidate();
+        self.process.invalidate();
+        self.era.store(era, Ordering::Release);
     }
 
     /// Drops what was drawn ahead, here and everywhere with this origin.

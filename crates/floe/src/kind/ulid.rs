@@ -83,22 +83,24 @@ impl UlidGenerator {
     fn draw(&self, count: u64) -> Result<Ulid, MintError> {
         let now = self.origin.millis()?;
         let mut state = lock_std(&self.state);
-        let first = self.next(&state, now)?;
+        // Read before the random bits are drawn: if an invalidation overtakes them, they are of before it.
+        let generation = self.origin.random.generation();
+        let first = self.next(&state, generation, now)?;
         // The end may not be in the next millisecond, which could begin below it.
         if LARGEST_RANDOM - first.random() < u128::from(count - 1) {
             return Err(overflow());
         }
-        *state = State { last: after(first, count - 1), generation: self.origin.random.generation() };
+        *state = State { last: after(first, count - 1), generation };
         Ok(first)
     }
 
     #[inline]
-    fn next(&self, state: &State, now: u64) -> Result<Ulid, MintError> {
+    fn next(&self, state: &State, generation: u64, now: u64) -> Result<Ulid, MintError> {
         let last = state.last;
         if now > millis(last) {
             return self.begin(now);
         }
-        if state.generation != self.origin.random.generation() {
+        if state.generation != generation {
             // A copy of this process would continue from the same number, so take another millisecond, with other random bits.
             return self.begin_after(last);
         }

@@ -149,6 +149,27 @@ fn ids_one_by_one_reach_as_far_as_a_draw() {
 }
 
 /// What a tick was drawn from is not given back, be it one position of it.
+/// Nor does the lease that the last of them leaves behind reach further, or a minter that comes after it.
+#[test]
+fn what_follows_the_last_id_that_is_due_waits() {
+    for ahead_ms in [0, 10] {
+        let stream = Stream::new(Layout::TWITTER, Start::Zero, ahead_ms, 42, Arc::<Signal>::default());
+        stream.own(3, START_MS.unsigned_abs(), (START_MS + 100_000).unsigned_abs(), 0);
+        let all_but_one = (ahead_ms + 1) * Layout::TWITTER.per_tick() - 1;
+        let at = |later| {
+            let stamp = Stamp::new(0, UnixMillis::new(START_MS + later));
+            assert!(matches!(stream.draw(stamp, all_but_one, true, 0), Ok(Draw::Got(_))));
+            stamp
+        };
+        let stamp = at(0);
+        assert_eq!(std::iter::from_fn(|| stream.mint_one::<Id>(stamp)).count(), 1, "{ahead_ms} ms ahead");
+        let (stamp, mut chunk) = (at(50), Chunk::<Id>::new(&stream));
+        assert_eq!(chunk.refill(&stream, stamp), Ok(None));
+        assert!(chunk.take(&stream, stamp).is_some());
+        assert!(matches!(chunk.refill(&stream, stamp), Ok(Some(Draw::Later(_)))), "{ahead_ms} ms ahead");
+    }
+}
+
 #[test]
 fn closing_gives_back_from_the_first_tick_in_which_nothing_was_drawn() {
     for (count, ticks) in [(1, 1), (4_095, 1), (4_096, 1), (4_097, 2)] {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use floe::{Definition, Generator, Layout, MintError, Outcome};
+use floe::{Definition, Generator, Layout, MintError, Outcome, Segment};
 
 use crate::status::{NOW, Rig};
 
@@ -90,6 +90,25 @@ fn a_single_draw_after_the_news_finds_nothing_though_the_time_is_at_hand() {
         rig.hand.steady();
         assert_eq!(orders.try_mint(), Ok(Outcome::NeedWindow), "{what}");
         assert_ne!(orders.inspect(minted(&rig, &orders)).unwrap().worker, worker, "{what}");
+    }
+}
+
+/// Where a process mints few numbers, so that the time is not at hand.
+#[test]
+fn a_number_after_the_news_is_of_a_range_that_no_copy_has() {
+    for (what, news) in NEWS {
+        let rig = Rig::at(NOW);
+        let (orders, tickets) = (orders(&rig), rig.define("tickets", &Definition::SEGMENT));
+        let tickets: &Segment = tickets.get().unwrap();
+        assert!(tickets.try_mint_many(1).unwrap().is_none());
+        rig.settle();
+        assert_eq!([(); 2].map(|()| tickets.mint().unwrap().get()), [1, 2]);
+        news(&rig, &orders);
+        let mut next = pin!(tickets.mint_async());
+        let mut poll = || next.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(poll().is_pending(), "{what}");
+        rig.settle();
+        assert_eq!(poll().map(|id| id.unwrap().get()), Poll::Ready(2_001), "{what}");
     }
 }
 

@@ -557,6 +557,53 @@ fn a_uuid_v7_draws_its_random_bits_after_the_look_that_tells_of_a_copy() {
     assert_eq!((drawn_in(minter.mint().unwrap()), generation()), (1, 1));
 }
 
+/// That look may come late: only when the counters within reach are used up.
+#[test]
+fn an_object_id_has_its_five_bytes_from_after_the_look_that_tells_of_a_copy() {
+    let hands = Hands::at(START);
+    let clock = Arc::new(Clock::new(crate::ClockPolicy::default(), Box::new(hands.clone())));
+    // The time at hand stands, so it does not tell of the step.
+    clock.tick();
+    let mut drawn = 0;
+    let words = Random::given(move || {
+        drawn += 1;
+        u64::MAX - (drawn << 24)
+    });
+    let ids = ObjectIdGenerator::of(Origin::with_clock(clock, words));
+    let before = ids.mint().unwrap();
+    while ids.mint_many(1 << 20).is_ok() {}
+    hands.step(1_001);
+    assert_ne!(ids.mint().unwrap().random(), before.random());
+}
+
+/// Another thread tells of a copy while this one draws.
+#[test]
+fn a_ulid_does_not_go_on_from_bits_that_an_invalidation_overtook() {
+    let own = Arc::new(OnceLock::<Random>::new());
+    let overtaken = Arc::clone(&own);
+    let words = own.get_or_init(|| {
+        Random::given(move || {
+            overtaken.get().unwrap().invalidate();
+            1
+        })
+    });
+    let ids = UlidGenerator::of(Hands::at(START).origin(words.clone()));
+    let before = ids.mint().unwrap();
+    assert_eq!(ids.mint().unwrap().time().since(before.time()), 1);
+}
+
+/// Who took it at once would mint from what was drawn in the era before.
+#[test]
+fn the_time_of_a_new_era_is_at_hand_when_the_era_was_noticed() {
+    let clock = Arc::new(Clock::new(crate::ClockPolicy::default(), Box::new(Hands::at(START))));
+    let origin = Origin::with_clock(Arc::clone(&clock), seeded(1));
+    clock.invalidate();
+    clock.tick();
+    assert_eq!((origin.millis_at_hand(), origin.random.generation()), (None, 0));
+    let millis = origin.millis().unwrap();
+    assert_eq!((origin.millis_at_hand(), origin.random.generation()), (Some(millis), 1));
+}
+
 /// Random words that say how many invalidations came before them, and how many there were.
 fn generations() -> (Random, impl Fn() -> u64) {
     let own = Arc::new(OnceLock::<Random>::new());

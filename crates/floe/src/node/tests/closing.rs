@@ -36,6 +36,18 @@ fn a_window_goes_back_from_the_first_tick_in_which_no_name_drew() {
 }
 
 #[test]
+fn a_window_goes_back_from_behind_what_was_minted_ahead_of_the_clock() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let stream = rig.twitter();
+    rig.mint_in(&stream);
+    let ahead = stream.draw(rig.clock.look().stamp, 5 * Layout::TWITTER.per_tick(), true, 0);
+    assert!(matches!(ahead, Ok(Draw::Got(_))), "{ahead:?}");
+    rig.node.close(&rig.clock);
+    let from: Vec<u64> = give_backs(&mut rig).into_iter().map(|(_, _, from)| from).collect();
+    assert_eq!(from, [BEGIN.unsigned_abs() + 6]);
+}
+
+#[test]
 fn only_the_last_reservation_goes_back() {
     let mut rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN), WINDOW, true);
     let stream = rig.twitter();

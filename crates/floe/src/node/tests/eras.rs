@@ -115,6 +115,34 @@ fn a_mark_one_number_below_what_was_seen_stops_the_counter() {
     }
 }
 
+/// A ledger that comes back after an outage may have been put back.
+#[test]
+fn a_mark_below_what_was_seen_before_an_outage_stops_all_that_rest_on_it() {
+    let mut rig = Rig::with(&Memory::default(), 11, Hands::at(BEGIN), WINDOW, true);
+    let stream = rig.snowflake(&Layout::TWITTER, Workers::one(10, 3).unwrap());
+    let (numbers, name) = (rig.segment("tickets", STEPS), rig.tally("count", None));
+    rig.mint_in(&stream);
+    rig.numbers_after_settling(&numbers, 15);
+    rig.enqueue(&name, 5);
+    rig.settle();
+    rig.hands.pass(WINDOW / 2);
+    let ticket = rig.enqueue(&name, 1);
+    assert_eq!(rig.number(&numbers, 100), Err(None));
+    assert_eq!(rig.fail_all(), 3);
+    rig.hands.pass(WINDOW / 2);
+    rig.step();
+    for call in rig.calls.drain(..).collect::<Vec<_>>() {
+        let (Op::Reserve(request) | Op::Count(request)) = &call.op else { panic!("{call:?}") };
+        let previous_mark = rig.mark(&request.key) - 1;
+        let start = previous_mark.max(request.floor);
+        rig.answer(call.id, Ok(Reply::Got { start, end: start + request.count, previous_mark }));
+    }
+    let minted = rig.mint(&stream);
+    assert!(matches!(minted, Mint::Empty(Some(MintError::Stopped(_)))), "{minted:?}");
+    assert!(matches!(rig.number(&numbers, 1), Err(Some(MintError::Stopped(_)))));
+    assert!(matches!(ticket.answered(), Some(Err(MintError::Stopped(_)))), "{:?}", ticket.answered());
+}
+
 #[test]
 fn windows_that_are_a_little_apart_are_not_one() {
     for gap in [1, 2, 10, 20] {

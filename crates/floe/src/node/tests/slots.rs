@@ -437,6 +437,27 @@ fn a_fixed_worker_whose_slot_was_deleted_stops_and_says_what_to_do() {
     assert!(rig.calls.is_empty());
 }
 
+/// Somebody puts an older record back before the window ends, in which this process mints on.
+#[test]
+fn a_fixed_worker_whose_slot_was_deleted_and_put_back_with_an_older_mark_stops() {
+    let ledger = Memory::default();
+    let mut rig = Rig::with(&ledger, 1, Hands::at(BEGIN), WINDOW, true);
+    let stream = rig.snowflake(&Layout::TWITTER, pool(5..=5));
+    rig.mint_in(&stream);
+    let older = ledger.backup();
+    rig.hands.pass(WINDOW / 2);
+    rig.settle();
+    ledger.lose(&Key::slot(10, 5));
+    rig.hands.pass(WINDOW);
+    rig.settle();
+    ledger.restore(&older);
+    rig.hands.pass(WINDOW);
+    rig.mint(&stream);
+    rig.settle();
+    let minted = rig.mint(&stream);
+    assert!(matches!(minted, Mint::Empty(Some(MintError::Stopped(_)))), "{minted:?}");
+}
+
 /// As after many short lives: nobody holds a slot, and each was given back a few milliseconds ahead of the clock.
 #[test]
 fn slots_whose_holders_have_just_closed_are_waited_for() {

@@ -364,6 +364,25 @@ fn a_renewal_that_is_answered_after_its_slot_was_forgotten_changes_nothing() {
     assert!(a == b && x < y);
 }
 
+/// Its numbers are those of another slot.
+#[test]
+fn the_answer_for_a_slot_that_was_asked_for_an_era_ago_is_no_answer_to_a_renewal() {
+    let (mut rig, stream, key) = at_home(true);
+    rig.clock.invalidate();
+    rig.mint(&stream);
+    let (late, other) = rig.reserve();
+    assert_ne!(other.key, key);
+    let answer = rig.ledger.reserve(&other);
+    rig.clock.invalidate();
+    rig.mint_in(&stream);
+    rig.hands.pass(WINDOW / 2);
+    rig.reserve();
+    let held_to = end(&rig);
+    rig.answer(late, answer);
+    assert_eq!(end(&rig), held_to);
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+}
+
 #[test]
 fn a_wall_clock_that_moves_drops_the_window_and_costs_no_order() {
     for by in [-1_800_000, -1_001, 1_001, 9_999, 86_400_000] {

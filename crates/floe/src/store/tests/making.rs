@@ -155,6 +155,16 @@ fn a_record_is_missing_where_another_making_was_noted_meanwhile() {
     assert_eq!(answer, Err(LedgerError::Missing(Key::slot(10, 7))));
 }
 
+/// That was noted before this process has seen either.
+#[test]
+fn a_record_is_missing_where_the_note_is_of_another_making() {
+    let (store, other) = (left_by_a_maker(), left_by_a_maker());
+    trips(&other, |_, _| ()).1.unwrap();
+    let theirs = other.text(NOTE).replace(&realm_of(&other), &realm_of(&store));
+    store.put(NOTE, &theirs, None).unwrap();
+    assert_eq!(trips(&store, |_, _| ()).1, Err(LedgerError::Missing(Key::slot(10, 7))));
+}
+
 /// Somebody who cleans up by hand deletes a note that was just found.
 #[test]
 fn a_record_is_missing_whose_note_was_there_and_is_gone() {
