@@ -85,10 +85,73 @@ impl Opening {
         self.missing == Missing::Make && self.pinned.is_none()
     }
 
-    /// Whether the ledger's other realms matter if this one exists.
+    /// Whether the ledger's other realms matter although this one exists.
     #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
     pub(crate) fn asks_for_others(&self) -> bool {
         self.sole && self.realm == DEFAULT_REALM
+    }
+
+    /// Checks the `others` of a ledger that has this realm.
+    ///
+    /// # Errors
+    /// `Unfit` if there are several realms and the caller named none; and the errors of `others`.
+    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
+    pub(crate) fn check_sole<E: From<LedgerError>>(
+        &self,
+        others: impl FnOnce() -> Result<Vec<String>, E>,
+        shown: &str,
+    ) -> Result<(), E> {
+        let others = if self.asks_for_others() { others()?.join(", ") } else { String::new() };
+        if others.is_empty() {
+            return Ok(());
+        }
+        let realm = &self.realm;
+        Err(E::from(LedgerError::Unfit(format!(
+            "{shown} has several realms, {realm} and {others}, and none was named: name one (--realm {realm}, --realm …, or \
+             --config FILE)"
+        ))))
+    }
+
+    /// Checks that this realm may be made in a ledger that does not have it, and has `others`. A caller that names no realm
+    /// wants the existing one, and not a second one in which all IDs begin again.
+    ///
+    /// # Errors
+    /// `Unfit` if it may not be made; and the errors of `others`.
+    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
+    pub(crate) fn check_new<E: From<LedgerError>>(
+        &self,
+        others: impl FnOnce() -> Result<Vec<String>, E>,
+        shown: &str,
+    ) -> Result<(), E> {
+        if self.may_make() && self.realm != DEFAULT_REALM {
+            return Ok(());
+        }
+        let others = others()?;
+        if self.may_make() && others.is_empty() {
+            return Ok(());
+        }
+        Err(self.is_not_there(&others, shown).into())
+    }
+
+    /// The error for a missing realm that may not be made. It names the `others` of the ledger.
+    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
+    pub(crate) fn is_not_there(&self, others: &[String], shown: &str) -> LedgerError {
+        let has = match others {
+            [] => "none that floe could name (look at the URL)".to_owned(),
+            others => format!(
+                "{}. Name one of them (realm = \"…\" in the configuration, --realm, or --config FILE)",
+                others.join(", ")
+            ),
+        };
+        let hint = format!("{shown} has no realm {}, it has: {has}", self.realm);
+        match self.missing {
+            _ if self.pinned.is_some() => self.not_made(&hint),
+            Missing::Refuse => self.not_made(&hint),
+            Missing::Look => {
+                LedgerError::Unfit(format!("{hint}. `floe serve` and `floe mint` make a new one"))
+            }
+            Missing::Make => LedgerError::Unfit(hint),
+        }
     }
 
     /// # Errors
@@ -123,12 +186,3 @@ impl Opening {
 
 /// The way out for a restored or remade ledger, before anything is minted.
 pub(crate) const RAISE: &str = "raise its marks above every ID in use (`floe marks raise NAME --to N`)";
-
-/// The error for a caller that named no realm although there are several.
-#[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
-pub(crate) fn is_one_of_several(realm: &str, others: &str, shown: &str) -> LedgerError {
-    LedgerError::Unfit(format!(
-        "{shown} has several realms, {realm} and {others}, and none was named: name one (--realm {realm}, --realm …, or \
-         --config FILE)"
-    ))
-}

@@ -133,20 +133,6 @@ impl Wanted<'_> {
         }
         self.opening.check_id(found, shown)
     }
-
-    /// The error for a missing realm that may not be made. It names the `others` of the store.
-    pub(crate) fn is_not_there(&self, realm: &str, others: &[String], shown: &str) -> LedgerError {
-        let hint = realm::is_not_there(realm, others, shown);
-        match self.opening.missing {
-            Missing::Refuse => self.opening.not_made(&hint),
-            _ => LedgerError::Unfit(format!("{hint}. `floe serve` and `floe mint` make a new one")),
-        }
-    }
-
-    /// Whether to look for other realms: on the first connection, if the user named none.
-    pub(crate) fn asks_for_others(&self) -> bool {
-        self.known.is_none() && self.opening.asks_for_others()
-    }
 }
 
 /// The longest waits.

@@ -121,7 +121,7 @@ pub struct Sqlite {
     realm_id: String,
     ledger_id: String,
     /// The realms beside the default one at the time of opening.
-    others: Option<String>,
+    others: Vec<String>,
     max_wait: Duration,
 }
 

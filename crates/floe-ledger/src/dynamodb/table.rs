@@ -23,9 +23,8 @@ impl Table {
         let shown = &self.settings.shown;
         let mut description = self.description(false)?;
         if description.is_none() {
-            let wanted = Wanted::at_open(opening);
-            if !wanted.may_make(shown, "the table")? {
-                return Err(wanted.is_not_there(opening.realm(), &[], shown).into());
+            if !Wanted::at_open(opening).may_make(shown, "the table")? {
+                return Err(opening.is_not_there(&[], shown).into());
             }
             self.make()?;
             description = self.description(true)?;

@@ -195,7 +195,7 @@ pub(super) async fn enter(link: &mut Link, settings: &Settings, opening: &Openin
     let mut version = find_version(link, settings, remarks).await?;
     if version.is_none() {
         if !wanted.may_make(shown, "the version in the table floe_version")? {
-            return Err(wanted.is_not_there(opening.realm(), &[], shown).into());
+            return Err(opening.is_not_there(&[], shown).into());
         }
         link.query(TABLES).await?;
         version = find_version(link, settings, remarks).await?;

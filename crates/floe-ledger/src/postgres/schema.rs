@@ -109,7 +109,7 @@ pub(super) fn enter(
     }
     if found(1) != Some("true") {
         if !wanted.may_make(shown, &format!("the table {schema}.version"))? {
-            return Err(wanted.is_not_there(opening.realm(), &[], shown).into());
+            return Err(opening.is_not_there(&[], shown).into());
         }
         // floe makes all its tables at once, so these belong to someone else.
         if let Some(others) = found(3) {

@@ -2,8 +2,7 @@
 
 use floe::ledger::LedgerError;
 
-use crate::DEFAULT_REALM;
-pub(crate) use crate::opening::{RAISE, is_one_of_several};
+pub(crate) use crate::opening::RAISE;
 
 /// The realm has another id than before.
 pub(crate) fn is_another(shown: &str) -> LedgerError {
@@ -18,44 +17,6 @@ pub(crate) fn is_gone(shown: &str, what: &str) -> LedgerError {
     LedgerError::Unfit(format!(
         "{what} at {shown} is gone, and was there when this ledger was opened: restore it from a backup, then {RAISE}"
     ))
-}
-
-/// A caller that names no realm wants the existing one, and not a second one in which all IDs begin again.
-///
-/// # Errors
-/// `Unfit` if `realm` is the default and does not exist, and `others` do.
-pub(crate) fn may_be_made(realm: &str, others: &[String], shown: &str) -> Result<(), LedgerError> {
-    if realm != DEFAULT_REALM || others.is_empty() {
-        return Ok(());
-    }
-    Err(LedgerError::Unfit(format!(
-        "{shown} has no realm {DEFAULT_REALM}, it has: {}. Name the realm (realm = \"…\" in the configuration, --realm, \
-         or --config FILE)",
-        others.join(", ")
-    )))
-}
-
-/// The realm is missing and must not be made.
-pub(super) fn is_not_there(realm: &str, others: &[String], shown: &str) -> String {
-    let has = match others {
-        [] => "none that floe could name: look at the URL".to_owned(),
-        others => format!(
-            "{}. Name one of them (realm = \"…\" in the configuration, --realm, or --config FILE)",
-            others.join(", ")
-        ),
-    };
-    format!("{shown} has no realm {realm}, it has {has}")
-}
-
-/// If there are several realms, the caller has to name one.
-///
-/// # Errors
-/// `Unfit` if there are `others`.
-pub(crate) fn is_the_only_one(realm: &str, others: &[String], shown: &str) -> Result<(), LedgerError> {
-    match others {
-        [] => Ok(()),
-        others => Err(is_one_of_several(realm, &others.join(", "), shown)),
-    }
 }
 
 /// floe cannot use this store.

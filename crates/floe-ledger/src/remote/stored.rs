@@ -4,7 +4,7 @@ use floe::ledger::LedgerError;
 use floe::store::{Place, Store, Stored};
 
 use super::{Wanted, realm};
-use crate::{DEFAULT_REALM, OpenError, Opening};
+use crate::{OpenError, Opening};
 
 /// How many realms an error names.
 const NAMED: usize = 20;
@@ -44,20 +44,13 @@ pub(crate) fn enter(store: &impl Store, opening: &Opening) -> Result<Place, Open
         let found = Place::realms(store, NAMED + 1)?;
         Ok(found.into_iter().filter(|realm| realm != name).collect())
     };
-    let wanted = Wanted::at_open(opening);
     if let Some(place) = Place::find(store, name)? {
-        if wanted.asks_for_others() {
-            realm::is_the_only_one(name, &others()?, &shown)?;
-        }
+        opening.check_sole(others, &shown)?;
         opening.check_id(place.id(), &shown)?;
         return Ok(place);
     }
-    if !wanted.may_make(&shown, &format!("the realm {name}"))? {
-        return Err(wanted.is_not_there(name, &others()?, &shown).into());
-    }
-    if name == DEFAULT_REALM {
-        realm::may_be_made(name, &others()?, &shown)?;
-    }
+    Wanted::at_open(opening).may_make(&shown, &format!("the realm {name}"))?;
+    opening.check_new(others, &shown)?;
     if let Some(id) = Place::left_behind(store, name)? {
         // Another process may have made it, and its first records, since it was looked for.
         if let Some(place) = Place::find(store, name)? {

@@ -55,9 +55,25 @@ impl Sqlite {
         Ok(())
     }
 
-    fn was_made(&self, connection: &Connection, key: &str) -> Result<bool, Trouble> {
-        let sql = "SELECT EXISTS (SELECT * FROM made WHERE realm = ?1 AND key = ?2)";
-        Ok(connection.prepare_cached(sql)?.query_row(params![self.realm, key], |row| row.get(0))?)
+    /// Reads a record, and writes what `step` makes of it, in one transaction.
+    fn change<T>(
+        &self,
+        key: &Key,
+        step: impl Fn(&Connection, Option<Mark>) -> Result<(T, Option<Mark>), Trouble>,
+    ) -> Result<T, LedgerError> {
+        self.transact(Begin::Write, |connection| {
+            let (answer, new) = step(connection, self.find(connection, key.as_str())?)?;
+            if let Some(new) = &new {
+                self.store(connection, key.as_str(), new)?;
+            }
+            Ok(Done { answer, written: new.is_some() })
+        })
+    }
+
+    /// Notes that a record is made. `false` if it was made before.
+    fn note_made(&self, connection: &Connection, key: &str) -> Result<bool, Trouble> {
+        let sql = "INSERT INTO made (realm, key) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        Ok(connection.prepare_cached(sql)?.execute(params![self.realm, key])? == 1)
     }
 
     fn find_definition(&self, connection: &Connection, name: &Name) -> Result<Option<String>, Trouble> {
@@ -73,37 +89,28 @@ impl Sqlite {
 
 impl Ledger for Sqlite {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
-        self.transact(Begin::Write, |connection| {
-            let found = self.find(connection, request.key.as_str())?;
-            if found.is_none() && self.was_made(connection, request.key.as_str())? {
-                return Err(LedgerError::Missing(request.key.clone()).into());
+        let key = &request.key;
+        self.change(key, |connection, found| {
+            let (reply, new) = Mark::reserve(found.as_ref(), request)?;
+            if found.is_none() && !self.note_made(connection, key.as_str())? {
+                return Err(LedgerError::Missing(key.clone()).into());
             }
-            let (reply, written) = Mark::reserve(found.as_ref(), request)?;
-            let Some(mark) = written else { return Ok(Done::read(reply)) };
-            if found.is_none() {
-                let sql = "INSERT INTO made (realm, key) VALUES (?1, ?2)";
-                connection.prepare_cached(sql)?.execute(params![self.realm, request.key.as_str()])?;
-            }
-            self.store(connection, request.key.as_str(), &mark)?;
-            Ok(Done::written(reply))
+            Ok((reply, new))
         })
     }
 
     fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
-        let key = request.key.as_str();
-        self.transact(Begin::Write, |connection| {
-            let Some(record) = self.find(connection, key)? else {
-                return Err(LedgerError::Missing(request.key.clone()).into());
-            };
+        let key = &request.key;
+        self.change(key, |_, found| {
+            let record = found.ok_or_else(|| LedgerError::Missing(key.clone()))?;
             let (reply, new) = match self.ahead.take(&record, request) {
-                Ok(reply) => return Ok(Done::read(reply)),
+                Ok(reply) => return Ok((reply, None)),
                 Err(Some(next)) => record.reserve_ahead(next, request)?,
                 Err(None) => Mark::reserve(Some(&record), request)?,
             };
-            let (Reply::Got { end, .. }, Some(new)) = (&reply, new) else { return Ok(Done::read(reply)) };
-            let token = self.ahead.note(key, &record, *end..new.mark)?;
-            self.store(connection, key, &Mark { token, ..new })?;
-            Ok(Done::written(reply))
+            let (Reply::Got { end, .. }, Some(new)) = (&reply, new) else { return Ok((reply, None)) };
+            let token = self.ahead.note(key.as_str(), &record, *end..new.mark)?;
+            Ok((reply, Some(Mark { token, ..new })))
         })
     }
 
@@ -115,13 +122,9 @@ impl Ledger for Sqlite {
     }
 
     fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
-        self.transact(Begin::Write, |connection| {
-            let found = self.find(connection, key.as_str())?;
-            let Some(shorter) = found.and_then(|mark| mark.give_back(token, from)) else {
-                return Ok(Done::read(false));
-            };
-            self.store(connection, key.as_str(), &shorter)?;
-            Ok(Done::written(true))
+        self.change(key, |_, found| {
+            let shorter = found.and_then(|record| record.give_back(token, from));
+            Ok((shorter.is_some(), shorter))
         })
     }
 
@@ -155,18 +158,15 @@ impl Ledger for Sqlite {
     }
 
     fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
-        self.transact(Begin::Write, |connection| {
-            let Some(old) = self.find(connection, key.as_str())? else {
-                return Err(LedgerError::Missing(key.clone()).into());
-            };
-            let new = match old.raise(key, at_least)? {
-                Some(raised) => raised,
-                None if self.ahead.skip(&old, at_least) => return Ok(Done::read(old.mark)),
+        self.change(key, |_, found| {
+            let record = found.ok_or_else(|| LedgerError::Missing(key.clone()))?;
+            let new = match record.raise(key, at_least)? {
+                None if self.ahead.skip(&record, at_least) => None,
                 // The rest is in another memory. Without the token, nothing is taken from it.
-                None => Mark { token: None, ..old.clone() },
+                None => Some(Mark { token: None, ..record.clone() }),
+                raised => raised,
             };
-            self.store(connection, key.as_str(), &new)?;
-            Ok(Done::written(old.mark))
+            Ok((record.mark, new))
         })
     }
 
@@ -213,9 +213,9 @@ impl Ledger for Sqlite {
     }
 
     fn describe(&self) -> String {
-        match &self.others {
-            Some(others) => format!("sqlite:{} (which has other realms, too: {others})", self.shown()),
-            None => format!("sqlite:{}", self.shown()),
+        match self.others.as_slice() {
+            [] => format!("sqlite:{}", self.shown()),
+            others => format!("sqlite:{} (which has other realms, too: {})", self.shown(), others.join(", ")),
         }
     }
 

@@ -11,7 +11,6 @@ use rusqlite::{Connection, OptionalExtension};
 use super::file::{Place, flush_dir};
 use super::trouble::{self, Trouble, damaged};
 use super::turn;
-use crate::opening::{Missing, is_one_of_several};
 use crate::{DEFAULT_REALM, Opening};
 
 /// `floc` in ASCII, in the header of a cache's file.
@@ -266,57 +265,42 @@ pub(super) struct Entered {
     pub(super) realm_id: String,
     pub(super) ledger_id: String,
     /// The realms beside the default one.
-    pub(super) others: Option<String>,
+    pub(super) others: Vec<String>,
 }
 
 /// Finds a realm, and makes it if it is new and may be made.
 pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -> Result<Entered, Trouble> {
-    let (name, may_make) = (opening.realm(), opening.may_make());
+    let (name, shown) = (opening.realm(), place.shown());
     let ledger_id: Option<String> =
         connection.query_row("SELECT id FROM ledger", [], |row| row.get(0)).optional()?;
     let Some(ledger_id) = ledger_id else {
-        return Err(damaged(place.shown(), &"its id is gone").into());
+        return Err(damaged(shown, &"its id is gone").into());
     };
     let find = || {
         let sql = "SELECT realm, id FROM realm WHERE name = ?1";
         connection.query_row(sql, [name], |row| Ok((row.get(0)?, row.get::<_, String>(1)?))).optional()
     };
-    let others = || {
+    let others = || -> Result<Vec<String>, Trouble> {
         // A scratch realm is no other one.
-        let sql = "SELECT group_concat(name, ', ') FROM (SELECT name FROM realm
-                   WHERE name <> ?1 AND name NOT LIKE '*%' ORDER BY name LIMIT 20)";
-        connection.query_row(sql, [name], |row| row.get::<_, Option<String>>(0))
+        let sql = "SELECT name FROM realm WHERE name <> ?1 AND name NOT LIKE '*%' ORDER BY name LIMIT 20";
+        let mut statement = connection.prepare(sql)?;
+        Ok(statement.query_map([name], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     };
     if let Some((realm, realm_id)) = find()? {
-        opening.check_id(&realm_id, place.shown())?;
+        opening.check_id(&realm_id, shown)?;
+        opening.check_sole(others, shown)?;
         // If there are several, a caller that named none is told of them.
-        let others = if name == DEFAULT_REALM { others()? } else { None };
-        if let Some(others) = others.as_deref().filter(|_| opening.asks_for_others()) {
-            return Err(is_one_of_several(name, others, place.shown()).into());
-        }
+        let others = if name == DEFAULT_REALM { others()? } else { Vec::new() };
         return Ok(Entered { realm, realm_id, ledger_id, others });
     }
-    if name == DEFAULT_REALM || !may_make {
-        // A caller that names no realm wants the existing one, and not a second one in which all IDs begin again.
-        // Another process may make the same one meanwhile: that is not another realm.
-        let others = others()?;
-        if !may_make || others.is_some() {
-            let others = others.as_deref().unwrap_or("none");
-            let hint = format!("{} has no realm {name}, it has: {others}", place.shown());
-            return Err(match opening.missing {
-                Missing::Look | Missing::Make if opening.pinned.is_none() => unfit(format!(
-                    "{hint}. Name the realm (realm = \"…\" in the configuration, --realm, or --config FILE)"
-                )),
-                _ => opening.not_made(&hint).into(),
-            });
-        }
-    }
+    // Another process may make the same one meanwhile: that is not another realm.
+    opening.check_new(others, shown)?;
     let fresh = Token::random()?.hex();
     connection
         .execute("INSERT INTO realm (name, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING", [name, &fresh])?;
     match find()? {
-        Some((realm, realm_id)) => Ok(Entered { realm, realm_id, ledger_id, others: None }),
-        None => Err(damaged(place.shown(), &"a realm that was just made is not there").into()),
+        Some((realm, realm_id)) => Ok(Entered { realm, realm_id, ledger_id, others: Vec::new() }),
+        None => Err(damaged(shown, &"a realm that was just made is not there").into()),
     }
 }
 

@@ -340,7 +340,7 @@ fn a_ledger_that_is_only_looked_at_gets_no_realm() {
     let url = format!("sqlite:{}", path.display());
     for _ in 0..2 {
         let Err(error) = floe_ledger::open_existing(&url, "shpo") else { panic!("it was made") };
-        says(&error, &["has no realm shpo", "it has: default", "--realm"]);
+        says(&error, &["has no realm shpo", "it has: default", "--realm", "floe serve"]);
     }
     assert_eq!(floe_ledger::open_existing(&url, "default").unwrap().list("", "", 9).unwrap().len(), 1);
 }

@@ -102,8 +102,8 @@ pub(crate) fn a_ledger_that_is_only_looked_at_makes_nothing<S: Deref<Target = Se
     };
     refused("test", &["has no realm test", "floe serve"]);
     got(&*open(&url), &ask(5));
-    refused("tset", &["has no realm tset", "it has test", "--realm"]);
-    let text = refused(floe_ledger::DEFAULT_REALM, &["has no realm default", "it has test"]);
+    refused("tset", &["has no realm tset", "it has: test", "--realm"]);
+    let text = refused(floe_ledger::DEFAULT_REALM, &["has no realm default", "it has: test"]);
     assert!(!text.contains("tset"), "it was made: {text}");
     let looked = floe_ledger::open_existing(&url, "test").unwrap();
     assert_eq!(looked.list("", "", 9).unwrap().len(), 1);
@@ -134,7 +134,7 @@ pub(crate) fn nothing_is_made_unless_allowed_and_another_realm_is_refused<S: Der
     assert_eq!(got(&*existing.open(&url).unwrap(), &ask(5)), (5, 10));
     assert_eq!(got(&*Opening::of("test").realm_id(&id).open(&url).unwrap(), &ask(5)), (10, 15));
     refused(&pinned, &[&format!("has the id {id}"), "pins 0000", &format!("realm_id = \"{id}\"")]);
-    refused(&Opening::of("tset").existing(), &["has no realm tset", "it has test", "--realm"]);
+    refused(&Opening::of("tset").existing(), &["has no realm tset", "it has: test", "--realm"]);
 }
 
 pub(crate) fn a_caller_that_names_no_realm_is_told_of_several<S: Deref<Target = Server>>(rig: &Rig<S>) {
