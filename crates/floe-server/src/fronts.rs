@@ -39,9 +39,6 @@ mod resp;
 #[cfg(feature = "protocol-thrift")]
 mod thrift;
 
-#[cfg(test)]
-mod book;
-
 use katsubushi::Katsubushi;
 
 macro_rules! served {
@@ -182,6 +179,8 @@ pub(crate) fn no_memory(_: Full) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    mod book;
+
     use floe::{Definition, Kind};
 
     use super::http::{leaf, tinyid};

@@ -14,8 +14,8 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
 
-use super::http::{explanations, leaf, tinyid};
-use super::{Backend, FRONTS, grpc, katsubushi, mysql, resp, thrift};
+use super::super::http::{explanations, leaf, tinyid};
+use super::super::{Backend, FRONTS, grpc, katsubushi, mysql, resp, thrift};
 use crate::access::{Origin, strangers};
 use crate::awaited::{self, Awaited};
 use crate::clients::{Address, Clients};
