@@ -349,7 +349,8 @@ fn a_lease_is_granted_and_used_in_its_own_era_only() {
 /// A lease's key is for the positions of one tick: here ticks have two positions, and the key is the tick. Two threads
 /// draw, each grants a lease in the tick that it has come to, and every position has the key of its own tick.
 ///
-/// Caught: a lease past the end of its tick; the key stored behind `below`, or loaded before it.
+/// Caught: a lease past the end of its tick; the key stored behind `below`, or loaded before it; a second try that loads the
+/// key before `next`.
 #[test]
 fn a_position_has_the_key_of_its_own_tick() {
     let one = |cursor: &Cursor| match cursor.draw_leased(at(0, 10)) {
@@ -362,19 +363,22 @@ fn a_position_has_the_key_of_its_own_tick() {
             Draw::Later(_) | Draw::NeedRange => None,
         },
     };
-    model(2, move || {
-        let cursor = Arc::new(Cursor::new(0));
-        cursor.publish(&owned(0..8, 7), 0);
-        let mut drawn: Vec<_> = one(&cursor).into_iter().collect();
-        let drawer = {
-            let cursor = Arc::clone(&cursor);
-            thread::spawn(move || [(); 3].map(|()| one(&cursor)))
-        };
-        drawn.extend([(); 2].into_iter().filter_map(|()| one(&cursor)));
-        drawn.extend(drawer.join().unwrap().into_iter().flatten());
-        drawn.sort_unstable();
-        assert_eq!(drawn, [0, 1, 2, 3, 4, 5].map(|position| (position, position / 2)));
-    });
+    for (preemptions, theirs) in [(2, 3), (3, 1)] {
+        model(preemptions, move || {
+            let cursor = Arc::new(Cursor::new(0));
+            cursor.publish(&owned(0..8, 7), 0);
+            let mut drawn: Vec<_> = one(&cursor).into_iter().collect();
+            let drawer = {
+                let cursor = Arc::clone(&cursor);
+                thread::spawn(move || (0..theirs).filter_map(|_| one(&cursor)).collect::<Vec<_>>())
+            };
+            drawn.extend([(); 2].into_iter().filter_map(|()| one(&cursor)));
+            drawn.extend(drawer.join().unwrap());
+            drawn.sort_unstable();
+            let all: Vec<_> = (0..3 + theirs).map(|position| (position, position / 2)).collect();
+            assert_eq!(drawn, all);
+        });
+    }
 }
 
 /// Two threads draw by one lease, to the end of what is due.

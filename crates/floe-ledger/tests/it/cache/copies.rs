@@ -41,9 +41,13 @@ fn a_copied_directory_is_refused_with_or_without_the_ledger_behind() {
     let elsewhere = TempDir::new().unwrap();
     let copied = elsewhere.path().join("copy");
     copy(dir.path(), &copied);
-    for reachable in [true, false] {
+    for (reachable, witnessed) in [(true, true), (true, false), (false, false)] {
         if !reachable {
             behind.cut();
+        }
+        if !witnessed {
+            // The cache itself remembers where it was made, too.
+            fs::remove_file(copied.join("cache.db-witness")).unwrap();
         }
         let text = unfit(try_open(&copied, &behind));
         says(&text, &["it is a copy", "inode", "remove it", "wasted, and nothing else is lost"]);
