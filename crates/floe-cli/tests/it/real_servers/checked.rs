@@ -12,7 +12,7 @@ fn a_store_that_was_checked_is_used_as_a_new_one(rig: Rig) {
     let said = String::from_utf8(checked.stdout).unwrap();
     assert!(checked.status.success(), "{said}{}", String::from_utf8_lossy(&checked.stderr));
     assert!(said.contains("in scratch realms *check-") && said.ends_with("cases, all held\n"), "{said}");
-    run(&mut floe(["names", "--ledger", &url])).refuses(1, &["has no realm default", "it has none"]);
+    run(&mut floe(["names", "--ledger", &url])).refuses(1, &["has no realm default", "it has: none"]);
     assert_eq!(run(&mut floe(["mint", "tickets", "--kind", "segment", "--ledger", &url])).numbers(), [1]);
     let names = run(&mut floe(["names", "--ledger", &url]));
     assert_eq!(names.lines().len(), 2, "{names:?}");
