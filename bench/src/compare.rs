@@ -63,7 +63,7 @@ impl Comparison {
         let lines: Vec<Line> = lines.into_iter().map(|(_, line)| line).collect();
         let markdown = table::markdown(&machine, rounds, &lines);
         print!("{markdown}");
-        let json = format!("{:#}\n", table::json(&machine, rounds, &lines));
+        let json = table::text(&table::json(&machine, rounds, &lines));
         for (name, text) in [("bench.md", markdown), ("bench.json", json), ("bench.svg", plot::svg(&lines))] {
             let path = self.out.join(name);
             fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -66,6 +66,17 @@ pub(crate) fn json(machine: &Machine, rounds: usize, lines: &[Line]) -> Value {
     json!({ "machine": machine.json(), "rounds": rounds, "rows": rows })
 }
 
+/// The JSON as a text with a line for each row, in which a change can be seen.
+pub(crate) fn text(json: &Value) -> String {
+    let rows: Vec<String> = json["rows"].as_array().into_iter().flatten().map(Value::to_string).collect();
+    format!(
+        "{{\n\"machine\": {},\n\"rounds\": {},\n\"rows\": [\n{}\n]\n}}\n",
+        json["machine"],
+        json["rounds"],
+        rows.join(",\n")
+    )
+}
+
 /// At least three digits if there are as many; `-` if nothing was measured.
 fn figure(value: Option<f64>) -> String {
     match value {
@@ -78,7 +89,7 @@ fn figure(value: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{json, markdown};
+    use super::{json, markdown, text};
     use crate::compare::Line;
     use crate::compare::tests::line;
     use crate::limits::{ATOMIC_ADD, COUNTER};
@@ -119,5 +130,8 @@ mod tests {
         assert!(row["nanos"].is_null() && row["to_counter"].is_null());
         assert_eq!(row["repeated"], 7);
         assert!(value["machine"]["cores"].as_u64() > Some(0));
+        let written = text(&value);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&written).ok(), Some(value));
+        assert_eq!(written.lines().filter(|line| line.starts_with("{\"")).count(), 4);
     }
 }
