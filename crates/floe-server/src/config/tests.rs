@@ -66,7 +66,7 @@ fn a_wrong_value_is_told_what_is_allowed() {
     complains("listen = [\"7600\"]", &["not an address with a port", "127.0.0.1:7600"]);
     complains("listen = 7600", &["expected addresses"]);
     complains("resp = \"unix:\"", &["resp:", "names no file", "unix:/run/floe.sock"]);
-    complains("ledger = \"floe.db\"", &["not a URL", "sqlite:"]);
+    complains("ledger = \"floe.db\"", &["is not the URL of a ledger", "sqlite:"]);
     complains("[limits]\nmax_batch = 0", &["limits.max_batch: 0 is outside the allowed 1 to"]);
     complains("[log]\nformat = \"xml\"", &["\"xml\" is not one of \"text\", \"json\""]);
     for level in ["loud", "", "info,loud", "floe=loud", "a=b=info", "a[b=info", "floe[span]=debug", "INFO"] {
