@@ -128,7 +128,8 @@ impl Builder {
         Self { instance: instance.into(), ..self }
     }
 
-    /// Sets how long a call waits at most; the default is one second. It also bounds [`Generator::max_batch`].
+    /// Sets how long a call waits at most; the default is one second. It also bounds
+    /// [`Generator::max_batch`](crate::Generator::max_batch).
     ///
     /// ```
     /// use std::time::Duration;
@@ -201,7 +202,7 @@ impl Builder {
     }
 
     /// Takes the time from a clock that stands until the test moves it. The ledger's clock is then not asked. A tick's
-    /// sequence begins at 0 unless a name's [`NameOptions`] set another start.
+    /// sequence begins at 0 unless a name's [`NameOptions`](crate::NameOptions) set another start.
     ///
     /// ```
     /// use floe::{FixedClock, Floe, ledger::Memory};
@@ -222,8 +223,8 @@ impl Builder {
         Self { await_ledger: true, ..self }
     }
 
-    /// Adds the program's own kinds, which names can then have as [`Definition::Registered`]. [`KindRegistry`] has an
-    /// example.
+    /// Adds the program's own kinds, which names can then have as
+    /// [`Definition::Registered`](crate::Definition::Registered). [`KindRegistry`] has an example.
     #[must_use]
     pub fn kinds(self, kinds: KindRegistry) -> Self {
         Self { kinds, ..self }
