@@ -91,11 +91,11 @@ impl Ledger for Sqlite {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         let key = &request.key;
         self.change(key, |connection, found| {
-            let (reply, new) = Mark::reserve(found.as_ref(), request)?;
             if found.is_none() && !self.note_made(connection, key.as_str())? {
                 return Err(LedgerError::Missing(key.clone()).into());
             }
-            Ok((reply, new))
+            // An error takes the note back with it. Where there is no record, a reservation without an error makes one.
+            Ok(Mark::reserve(found.as_ref(), request)?)
         })
     }
 

@@ -288,9 +288,9 @@ pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -
     };
     if let Some((realm, realm_id)) = find()? {
         opening.check_id(&realm_id, shown)?;
-        opening.check_sole(others, shown)?;
         // If there are several, a caller that named none is told of them.
         let others = if name == DEFAULT_REALM { others()? } else { Vec::new() };
+        opening.check_sole(|| Ok::<_, Trouble>(others.clone()), shown)?;
         return Ok(Entered { realm, realm_id, ledger_id, others });
     }
     // Another process may make the same one meanwhile: that is not another realm.
