@@ -106,7 +106,7 @@ fn every_default_and_every_example_in_the_defaults_is_valid() {
     assert_eq!((limits.connections_per_address, limits.connections_per_token), (half, half));
     let embedded = Config::standalone().data_dir.join(floe_ledger::sqlite::DATABASE);
     assert_eq!(config.ledger, Some(format!("sqlite:{}", embedded.display())));
-    assert_eq!(Some(&config.names[5].definition), floe::Definition::called("nanoid").as_ref());
+    assert_eq!(Some(&config.names[5].definition), Definition::called("nanoid").as_ref());
 }
 
 #[test]
