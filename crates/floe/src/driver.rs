@@ -160,11 +160,11 @@ impl Shared {
     /// What to tell a caller that has waited for `max_wait`, for a range or for the clock to reach `due`.
     pub(crate) fn too_late(
         &self,
-        line: &SharedCursor,
+        cursor: &SharedCursor,
         for_range: bool,
         due: Option<UnixMillis>,
     ) -> MintError {
-        line.check().err().unwrap_or_else(|| match for_range {
+        cursor.check().err().unwrap_or_else(|| match for_range {
             true => self.no_answer(&mut self.node()),
             false => {
                 let left = due.map_or(0, |due| due.since(self.clock.look().stamp.time()));
@@ -180,7 +180,7 @@ impl Shared {
         let now = self.clock.look().stamp.time();
         let asked = now.plus(-i64::try_from(waited).unwrap_or(i64::MAX));
         MintError::Unavailable {
-            since: node.desk().silent_since(asked),
+            since: node.requests().silent_since(asked),
             cause: format!(
                 "everything reserved is used up, and the ledger did not answer for {waited} ms: it is slow, or this machine is too busy to read the answer"
             ),
@@ -189,9 +189,9 @@ impl Shared {
 
     pub(crate) fn why_not_counted(&self, name: &Name) -> MintError {
         let mut node = self.node();
-        match node.desk().down() {
+        match node.requests().down() {
             Some((since, cause)) => MintError::Unavailable { since, cause },
-            None if node.tally(name).is_some() => self.no_answer(&mut node),
+            None if node.queue(name).is_some() => self.no_answer(&mut node),
             None => MintError::Stopped(Stopped::closed()),
         }
     }
@@ -611,7 +611,7 @@ mod tests {
     fn counted(driver: &Driver, ledger: &Memory) -> (Name, Arc<Ticket>) {
         let name = Name::new("count").unwrap();
         ledger.bind(&name, "counter", true).unwrap();
-        driver.shared.node().add_tally(CounterQueue::new(name.clone(), None));
+        driver.shared.node().add_queue(CounterQueue::new(name.clone(), None));
         let ticket = Ticket::new(1);
         driver.shared.enqueue(&name, &ticket, Caller::Future).unwrap();
         (name, ticket)
@@ -656,18 +656,18 @@ mod tests {
     fn a_caller_whose_patience_ends_is_told_what_it_has_waited_for() {
         let driver = driver(&Memory::default(), |_| {});
         let shared = &driver.shared;
-        let (line, now) = (SharedCursor::new(0, Arc::default()), shared.look().unwrap().time());
+        let (cursor, now) = (SharedCursor::new(0, Arc::default()), shared.look().unwrap().time());
         let busy = |millis| MintError::Busy { retry: Duration::from_millis(millis) };
-        assert_eq!(shared.too_late(&line, false, Some(now.plus(250))), busy(250));
-        assert_eq!(shared.too_late(&line, false, Some(now)), busy(10));
-        let silent = shared.too_late(&line, true, None);
+        assert_eq!(shared.too_late(&cursor, false, Some(now.plus(250))), busy(250));
+        assert_eq!(shared.too_late(&cursor, false, Some(now)), busy(10));
+        let silent = shared.too_late(&cursor, true, None);
         assert!(
             matches!(silent, MintError::Unavailable { since, .. } if since == now.plus(-1_000)),
             "{silent:?}"
         );
-        line.stop(&Stopped::closed());
+        cursor.stop(&Stopped::closed());
         for for_range in [false, true] {
-            assert_eq!(shared.too_late(&line, for_range, None), MintError::Stopped(Stopped::closed()));
+            assert_eq!(shared.too_late(&cursor, for_range, None), MintError::Stopped(Stopped::closed()));
         }
     }
 
@@ -690,11 +690,11 @@ mod tests {
         let (name, [first, second], gathering) = gathering(&driver, &ledger);
         assert_eq!((&gathering.as_ref().unwrap().0, first.answered()), (&name, Some(Ok(0))));
         let give_back = Op::GiveBack { key: Key::name(&name), token: Token::random().unwrap(), from: 1 };
-        let id = shared.node().desk().ask(Purpose::GiveBack, give_back);
+        let id = shared.node().requests().ask(Purpose::GiveBack, give_back);
         shared.look_around();
         let next = shared.next_call(gathering).unwrap();
         assert_eq!(next.id, id);
-        assert!(!shared.node().tally(&name).unwrap().gathers());
+        assert!(!shared.node().queue(&name).unwrap().gathers());
         shared.answer(next);
         shared.answer(the_call(shared));
         assert_eq!(second.answered(), Some(Ok(1)));
@@ -763,7 +763,7 @@ mod tests {
         let shared = &driver.shared;
         let (_, _tickets, gathering) = gathering(&driver, &ledger);
         assert!(gathering.is_some());
-        shared.node().desk().settings.entropy =
+        shared.node().requests().settings.entropy =
             Box::new(|| std::panic::resume_unwind(Box::new("the test broke the node")));
         lock(&shared.work).over = true;
         let next = catch_unwind(AssertUnwindSafe(|| shared.next_call(gathering)));
@@ -799,7 +799,7 @@ mod tests {
             shared.talk();
         });
         let give_back = Op::GiveBack { key, token, from: 1 };
-        driver.shared.node().desk().ask(Purpose::GiveBack, give_back);
+        driver.shared.node().requests().ask(Purpose::GiveBack, give_back);
         driver.shared.look_around();
         assert!(driver.shared.has_calls());
         driver.close();

@@ -482,7 +482,7 @@ impl Floe {
         let mut begun = None;
         let handle = self.define_then(name, definition, options, || {
             if self.ledger().definition(name)?.is_none() {
-                let token = self.inner.shared.node().desk().token();
+                let token = self.inner.shared.node().requests().token();
                 begun = Some(ledger::begin(self.ledger(), name, position, token)?);
             }
             Ok(())
@@ -599,10 +599,10 @@ impl Floe {
         let Some(handle) = names.get(name) else { return true };
         let node = || shared.node();
         let gone = match (handle.numbers().get::<Segment>(), handle.definition().unformed()) {
-            (Some(segment), _) => node().unload_refill(&segment.numbers.line, &shared.clock),
+            (Some(segment), _) => node().unload_refill(&segment.numbers.shared, &shared.clock),
             (None, Definition::Snowflake { own, .. }) => !own,
             (None, Definition::Registered(_)) => false,
-            (None, counted) => !counted.kind().is_counted() || node().unload_tally(name),
+            (None, counted) => !counted.kind().is_counted() || node().unload_queue(name),
         };
         if gone {
             names.remove(name);
@@ -649,7 +649,7 @@ impl Floe {
         if position == 0 {
             return Ok(Beginning::Here);
         }
-        let token = inner.shared.node().desk().token();
+        let token = inner.shared.node().requests().token();
         let request = Reserve::beginning(Key::name(name), position, token, false);
         Ok(match inner.shared.ledger.reserve(&request)? {
             Reply::Refused { mark, .. } => Beginning::Earlier { mark },
@@ -718,14 +718,14 @@ impl Floe {
     /// explain; [`OpenError::Ledger`] if the ledger does not answer.
     pub fn check_clock(&self) -> Result<Option<i64>, OpenError> {
         let shared = &self.inner.shared;
-        if !shared.node().desk().settings.check_clock {
+        if !shared.node().requests().settings.check_clock {
             return Ok(None);
         }
         let asked = shared.clock.look();
         let said = shared.ledger.clock()?;
         let now = shared.clock.hear(said, asked.mono, asked.stamp.era());
         shared.signal.raise();
-        match shared.node().desk().apart(&now) {
+        match shared.node().requests().apart(&now) {
             Some(apart) => Err(OpenError::Clock(apart)),
             None => Ok(now.ledger_offset_ms()),
         }
@@ -860,19 +860,19 @@ impl Floe {
             Definition::Segment { increment, offset } => {
                 let steps =
                     Steps { min: options.min_step, max: options.max_step, refill_ms: millis(options.refill) };
-                let line = SharedCursor::new(0, Arc::clone(&shared.signal));
-                let numbers = Arc::new(SegmentSupply::new(*increment, *offset, line));
+                let cursor = SharedCursor::new(0, Arc::clone(&shared.signal));
+                let numbers = Arc::new(SegmentSupply::new(*increment, *offset, cursor));
                 shared.node().add_refill(SegmentState::new(Key::name(name), Arc::clone(&numbers), steps));
                 Handle::new(Segment::new(name.clone(), numbers, shared), definition.clone())
             }
             Definition::Counter => {
-                shared.node().add_tally(CounterQueue::new(name.clone(), None));
+                shared.node().add_queue(CounterQueue::new(name.clone(), None));
                 Handle::new(Counter::new(name.clone(), shared), definition.clone())
             }
             Definition::Dated(shape) => {
                 let shape = Arc::new(shape.clone());
-                let tally = CounterQueue::new(name.clone(), Some(Arc::clone(&shape)));
-                shared.node().add_tally(tally);
+                let queue = CounterQueue::new(name.clone(), Some(Arc::clone(&shape)));
+                shared.node().add_queue(queue);
                 Handle::new(Dated::new(name.clone(), shape, shared), definition.clone())
             }
             other => return Err(DefineError::Invalid(format!("{other} has no ledger to mint from"))),
@@ -924,7 +924,7 @@ impl Floe {
         }
         let workers = self.workers(layout)?;
         let mut node = shared.node();
-        let seed = node.desk().random();
+        let seed = node.requests().random();
         let stream = Stream::new(layout.clone(), start, ahead_ms, seed, Arc::clone(&shared.signal));
         let stream = Arc::new(stream);
         let bits = layout.worker_bits();

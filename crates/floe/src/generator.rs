@@ -181,8 +181,8 @@ impl<I: IdRepr> Generator<I> {
             Draw::Got(drawn) => Outcome::Ready(self.place(drawn.start, drawn.tag)),
             Draw::Later(position) => Outcome::WaitUntil(self.stream.due(position)),
             Draw::NeedRange => {
-                self.stream.line.want(1);
-                self.stream.line.check()?;
+                self.stream.shared.want(1);
+                self.stream.shared.check()?;
                 Outcome::NeedWindow
             }
         })
@@ -511,8 +511,8 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
                     return Ok(Step::Wait { millis: Some(until(at).max(1)) });
                 }
                 Draw::NeedRange => {
-                    stream.line.want(*count);
-                    stream.line.check()?;
+                    stream.shared.want(*count);
+                    stream.shared.check()?;
                     return Ok(Step::Wait { millis: None });
                 }
             }
@@ -534,10 +534,10 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
     }
 
     fn waiters(&self) -> &Waiters {
-        &self.generator.stream.line.waiters
+        &self.generator.stream.shared.waiters
     }
 
     fn give_up(&mut self) -> MintError {
-        self.generator.shared.too_late(&self.generator.stream.line, self.needs_window, self.due)
+        self.generator.shared.too_late(&self.generator.stream.shared, self.needs_window, self.due)
     }
 }

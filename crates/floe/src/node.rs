@@ -83,18 +83,18 @@ pub(crate) struct NodeSettings {
 
 /// See the module.
 pub(crate) struct Node {
-    desk: RequestQueue,
+    requests: RequestQueue,
     pub(crate) groups: Vec<SlotGroup>,
     /// By the number of each segment's entry on the board. A number is used once.
     refills: BTreeMap<usize, SegmentState>,
     next_refill: usize,
-    tallies: HashMap<Name, CounterQueue>,
+    queues: HashMap<Name, CounterQueue>,
     past: Past,
     /// Where segments say that they are wanted.
     board: Arc<WakeList>,
     /// The segments and counts with waiting callers. A step touches no others.
     busy_refills: BTreeSet<usize>,
-    busy_tallies: BTreeSet<Name>,
+    busy_queues: BTreeSet<Name>,
     era: u64,
     stopped: Option<Stopped>,
 }
@@ -221,7 +221,7 @@ impl Node {
         let (calls, asked) = (VecDeque::new(), HashMap::new());
         let ledger_clock = LedgerClock::default();
         Self {
-            desk: RequestQueue {
+            requests: RequestQueue {
                 settings,
                 calls,
                 asked,
@@ -233,51 +233,51 @@ impl Node {
             groups: Vec::new(),
             refills: BTreeMap::new(),
             next_refill: 0,
-            tallies: HashMap::new(),
+            queues: HashMap::new(),
             past: Past::default(),
             board: Arc::default(),
             busy_refills: BTreeSet::new(),
-            busy_tallies: BTreeSet::new(),
+            busy_queues: BTreeSet::new(),
             era: 0,
             stopped: None,
         }
     }
 
-    pub(crate) fn desk(&mut self) -> &mut RequestQueue {
-        &mut self.desk
+    pub(crate) fn requests(&mut self) -> &mut RequestQueue {
+        &mut self.requests
     }
 
     pub(crate) fn add_refill(&mut self, mut refill: SegmentState) {
         if let Some(mark) = self.past.take(refill.key()) {
             refill.was_at(mark);
         }
-        refill.numbers.line.enlist(&self.board, self.next_refill);
+        refill.numbers.shared.enlist(&self.board, self.next_refill);
         self.refills.insert(self.next_refill, refill);
         self.next_refill += 1;
     }
 
-    pub(crate) fn add_tally(&mut self, mut tally: CounterQueue) {
-        if let Some(mark) = self.past.take(&Key::name(tally.name())) {
-            tally.was_at(mark);
+    pub(crate) fn add_queue(&mut self, mut queue: CounterQueue) {
+        if let Some(mark) = self.past.take(&Key::name(queue.name())) {
+            queue.was_at(mark);
         }
-        self.tallies.insert(tally.name().clone(), tally);
+        self.queues.insert(queue.name().clone(), queue);
     }
 
-    pub(crate) fn tally(&self, name: &Name) -> Option<&CounterQueue> {
-        self.tallies.get(name)
+    pub(crate) fn queue(&self, name: &Name) -> Option<&CounterQueue> {
+        self.queues.get(name)
     }
 
     /// Unloads a segment and gives its unminted tail back. Returns whether it did: a segment with waiting callers
     /// stays, and so does one that is stopped for ever.
-    pub(crate) fn unload_refill(&mut self, line: &SharedCursor, clock: &Clock) -> bool {
-        let Some(number) = line.number() else { return false };
+    pub(crate) fn unload_refill(&mut self, shared: &SharedCursor, clock: &Clock) -> bool {
+        let Some(number) = shared.number() else { return false };
         // A caller may have asked since the node stepped last.
-        let idle = |refill: &SegmentState| !refill.waits() && !refill.is_stopped() && !line.is_wanted();
+        let idle = |refill: &SegmentState| !refill.waits() && !refill.is_stopped() && !shared.is_wanted();
         if self.stopped.is_some() || !self.refills.get(&number).is_some_and(idle) {
             return false;
         }
         if let Some(mut refill) = self.refills.remove(&number) {
-            let mark = refill.give_back(&mut self.desk, &clock.look());
+            let mark = refill.give_back(&mut self.requests, &clock.look());
             let cause = "the name was unloaded, since nobody used it: define it again".to_owned();
             refill.stop(&Stopped { reason: StopReason::Closed, cause });
             self.past.note(refill.key(), mark);
@@ -287,13 +287,13 @@ impl Node {
 
     /// Unloads a counter or a dated name. Returns whether it did: one with waiting callers stays, and so does one
     /// that is stopped for ever.
-    pub(crate) fn unload_tally(&mut self, name: &Name) -> bool {
-        let idle = |tally: &CounterQueue| !tally.waits() && !tally.gathers() && tally.stopped().is_none();
-        if self.stopped.is_some() || !self.tallies.get(name).is_some_and(idle) {
+    pub(crate) fn unload_queue(&mut self, name: &Name) -> bool {
+        let idle = |queue: &CounterQueue| !queue.waits() && !queue.gathers() && queue.stopped().is_none();
+        if self.stopped.is_some() || !self.queues.get(name).is_some_and(idle) {
             return false;
         }
-        if let Some(tally) = self.tallies.remove(name) {
-            self.past.note(&Key::name(name), tally.last_end());
+        if let Some(queue) = self.queues.remove(name) {
+            self.past.note(&Key::name(name), queue.last_end());
         }
         true
     }
@@ -311,16 +311,16 @@ impl Node {
         if let Some(stopped) = &self.stopped {
             return Err(MintError::Stopped(stopped.clone()));
         }
-        let Some(tally) = self.tallies.get_mut(name) else {
+        let Some(queue) = self.queues.get_mut(name) else {
             let (reason, cause) = (StopReason::Closed, format!("{name} is not served any more"));
             return Err(MintError::Stopped(Stopped { reason, cause }));
         };
-        let now_is_the_time = tally.enqueue(ticket)?;
+        let now_is_the_time = queue.enqueue(ticket)?;
         if now_is_the_time {
-            tally.step(&mut self.desk, &clock.look());
+            queue.step(&mut self.requests, &clock.look());
         }
-        if !self.busy_tallies.contains(name) {
-            self.busy_tallies.insert(name.clone());
+        if !self.busy_queues.contains(name) {
+            self.busy_queues.insert(name.clone());
         }
         Ok(now_is_the_time)
     }
@@ -348,31 +348,31 @@ impl Node {
             self.era = now.stamp.era();
             self.busy_refills.extend(self.refills.keys());
         }
-        self.desk.pursue_clock(&now);
+        self.requests.pursue_clock(&now);
         if now.refusal().is_some() && self.groups.iter().any(SlotGroup::is_used) {
             // The ledger's clock may show that this machine's clock is right again.
-            self.desk.ask_clock(&now);
+            self.requests.ask_clock(&now);
         }
         for (index, group) in self.groups.iter_mut().enumerate() {
-            group.step(index, &mut self.desk, &now);
+            group.step(index, &mut self.requests, &now);
         }
         self.busy_refills.retain(|&index| {
             self.refills.get_mut(&index).is_some_and(|refill| {
-                refill.step(index, &mut self.desk, &now);
+                refill.step(index, &mut self.requests, &now);
                 refill.waits()
             })
         });
-        self.busy_tallies.retain(|name| {
-            self.tallies.get_mut(name).is_some_and(|tally| {
-                tally.step(&mut self.desk, &now);
-                tally.waits()
+        self.busy_queues.retain(|name| {
+            self.queues.get_mut(name).is_some_and(|queue| {
+                queue.step(&mut self.requests, &now);
+                queue.waits()
             })
         });
     }
 
     /// The next question to the ledger.
     pub(crate) fn poll_call(&mut self) -> Option<Call> {
-        self.desk.calls.pop_front()
+        self.requests.calls.pop_front()
     }
 
     /// Takes the answer to a reserve. If it returns a name, the node waits a moment for more callers of that name;
@@ -383,9 +383,9 @@ impl Node {
         answer: Result<Reply, LedgerError>,
         clock: &Clock,
     ) -> Option<Name> {
-        let purpose = self.desk.asked.remove(&id)?;
+        let purpose = self.requests.asked.remove(&id)?;
         if !matches!(answer, Err(LedgerError::Unavailable(_))) {
-            self.desk.answered();
+            self.requests.answered();
         }
         if self.stopped.is_some() {
             return None;
@@ -397,15 +397,15 @@ impl Node {
         let now = clock.look();
         match purpose {
             Purpose::SlotGroup(index) => {
-                self.groups[index].handle(id, answer, index, &mut self.desk, &now, clock)
+                self.groups[index].handle(id, answer, index, &mut self.requests, &now, clock)
             }
             Purpose::SegmentState(index) => {
-                self.refills.get_mut(&index)?.handle(id, answer, &mut self.desk, &now);
+                self.refills.get_mut(&index)?.handle(id, answer, &mut self.requests, &now);
             }
             Purpose::CounterQueue(name) => {
-                let tally = self.tallies.get_mut(&name)?;
-                tally.handle(id, answer, &mut self.desk, &now);
-                return tally.gathers().then_some(name);
+                let queue = self.queues.get_mut(&name)?;
+                queue.handle(id, answer, &mut self.requests, &now);
+                return queue.gathers().then_some(name);
             }
             Purpose::Clock | Purpose::GiveBack => {}
         }
@@ -414,16 +414,16 @@ impl Node {
 
     /// Ends the wait for more callers of the name.
     pub(crate) fn gathered(&mut self, name: &Name, clock: &Clock) {
-        let tally = self.tallies.get_mut(name).filter(|_| self.stopped.is_none());
-        if let Some(tally) = tally {
-            tally.gathered(&mut self.desk, &clock.look());
+        let queue = self.queues.get_mut(name).filter(|_| self.stopped.is_none());
+        if let Some(queue) = queue {
+            queue.gathered(&mut self.requests, &clock.look());
         }
     }
 
     /// Notes that a give-back has ended, well or not, or that a call will not be made any more. There is nothing left
     /// to do in either case.
     pub(crate) fn handle_over(&mut self, id: u64) {
-        self.desk.asked.remove(&id);
+        self.requests.asked.remove(&id);
     }
 
     /// When to step again at the latest.
@@ -431,10 +431,10 @@ impl Node {
         if self.stopped.is_some() {
             return None;
         }
-        let groups = self.groups.iter().filter_map(|group| group.deadline(&self.desk.settings, now));
+        let groups = self.groups.iter().filter_map(|group| group.deadline(&self.requests.settings, now));
         let refills = self.busy_refills.iter().filter_map(|index| self.refills.get(index)?.deadline());
-        let tallies = self.busy_tallies.iter().filter_map(|name| self.tallies.get(name)?.deadline());
-        groups.chain(refills).chain(tallies).chain(self.desk.clock_deadline()).min()
+        let queues = self.busy_queues.iter().filter_map(|name| self.queues.get(name)?.deadline());
+        groups.chain(refills).chain(queues).chain(self.requests.clock_deadline()).min()
     }
 
     /// Uniqueness is at stake: the node mints nothing from here on.
@@ -446,16 +446,16 @@ impl Node {
     /// Closes every generator, then gives back to the ledger what can no longer be minted (I1). Reservations that
     /// were not asked for yet are dropped.
     pub(crate) fn close(&mut self, clock: &Clock) {
-        let unasked = take_reservations(&mut self.desk.calls);
+        let unasked = take_reservations(&mut self.requests.calls);
         unasked.iter().for_each(|call| self.handle_over(call.id));
         if self.stopped.is_none() {
             // Looked at now: in a copy of a process, only the original may mint the tails.
             let now = clock.look();
             for group in &mut self.groups {
-                group.give_back(&mut self.desk, &now);
+                group.give_back(&mut self.requests, &now);
             }
             for refill in self.refills.values_mut() {
-                refill.give_back(&mut self.desk, &now);
+                refill.give_back(&mut self.requests, &now);
             }
         }
         mutate!(GiveBackBeforeClose => return);
@@ -464,13 +464,13 @@ impl Node {
 
     /// Whether every question has been answered.
     pub(crate) fn is_drained(&self) -> bool {
-        self.desk.calls.is_empty() && self.desk.asked.is_empty()
+        self.requests.calls.is_empty() && self.requests.asked.is_empty()
     }
 
     fn end(&mut self, stopped: &Stopped) {
         self.groups.iter().for_each(|group| group.stop(stopped));
         self.refills.values().for_each(|refill| refill.stop(stopped));
-        self.tallies.values_mut().for_each(|tally| tally.stop(stopped));
+        self.queues.values_mut().for_each(|queue| queue.stop(stopped));
     }
 }
 

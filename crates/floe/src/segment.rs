@@ -270,7 +270,7 @@ impl SegmentMinter {
     pub fn try_mint(&mut self) -> Result<Option<Id>, MintError> {
         match self.take_again().or_else(|| self.take()) {
             Some(id) => Ok(Some(id)),
-            None => self.segment.numbers.line.check().map(|()| None),
+            None => self.segment.numbers.shared.check().map(|()| None),
         }
     }
 
@@ -315,17 +315,17 @@ impl Attempt for MintMany<'_> {
         match self.segment.try_mint_many(self.count)? {
             Some(batch) => Ok(Step::Ready(batch)),
             None => {
-                self.segment.numbers.line.check()?;
+                self.segment.numbers.shared.check()?;
                 Ok(Step::Wait { millis: None })
             }
         }
     }
 
     fn waiters(&self) -> &Waiters {
-        &self.segment.numbers.line.waiters
+        &self.segment.numbers.shared.waiters
     }
 
     fn give_up(&mut self) -> MintError {
-        self.segment.shared.too_late(&self.segment.numbers.line, true, None)
+        self.segment.shared.too_late(&self.segment.numbers.shared, true, None)
     }
 }

@@ -10,7 +10,7 @@ use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::time::UnixMillis;
 use crate::wait::Waiters;
 
-/// Why a line has nothing to mint from.
+/// Why a cursor has nothing to mint from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum BlockReason {
     Unavailable {
@@ -139,11 +139,11 @@ mod tests {
     /// Callers who need no more than what is left, and one who needs more than that, ask before the node has looked.
     #[test]
     fn the_largest_of_what_is_wanted_is_told() {
-        let line = SharedCursor::new(0, Arc::default());
+        let shared = SharedCursor::new(0, Arc::default());
         for wanted in [7, 85, 0] {
-            line.want(wanted);
+            shared.want(wanted);
         }
-        assert_eq!((line.take_wanted(), line.take_wanted()), (Some(85), None));
+        assert_eq!((shared.take_wanted(), shared.take_wanted()), (Some(85), None));
     }
 
     /// A process with ten thousand names has one of these for each. The first line of 128 bytes is the counter's own.

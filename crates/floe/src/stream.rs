@@ -75,7 +75,7 @@ pub(crate) struct Stream {
     /// How many positions there are in the clock's tick and those that may be run ahead to.
     reach: u64,
     random: AtomicU64,
-    pub(crate) line: SharedCursor,
+    pub(crate) shared: SharedCursor,
 }
 
 impl Stream {
@@ -118,7 +118,7 @@ impl Stream {
             ahead_ticks: ahead_ms / tick,
             reach: (ahead_ms / tick).saturating_add(1).saturating_mul(layout.per_tick()),
             random: AtomicU64::new(seed),
-            line: SharedCursor::new(0, signal),
+            shared: SharedCursor::new(0, signal),
             layout,
         }
     }
@@ -132,7 +132,7 @@ impl Stream {
     /// entirely inside it (I3). A new worker id begins with a new tick, so that its IDs are larger than those of the
     /// last one.
     pub(crate) fn own(&self, worker: u64, start: u64, end: u64, era: u64) {
-        let cursor = &self.line.cursor;
+        let cursor = &self.shared.cursor;
         let span = UnixMillis::from_position(start)..UnixMillis::from_position(end);
         let span = mutate!(span, TicksRoundedOutward => {
             let outward = self.layout.tick_millis().cast_signed() - 1;
@@ -166,7 +166,7 @@ impl Stream {
 
     /// Closes the cursor. Returns the start of the first tick from which nothing was drawn.
     pub(crate) fn close(&self) -> Option<UnixMillis> {
-        let cursor = &self.line.cursor;
+        let cursor = &self.shared.cursor;
         let next = mutate!(cursor.close(), GiveBackBeforeClose => cursor.next())?;
         let tick = self.layout.tick_of(next) + u64::from(self.layout.sequence_of(next) > 0);
         Some(self.layout.time_of(tick))
@@ -190,7 +190,7 @@ impl Stream {
         };
         match self.draw_from(now, stamp.era(), count, whole, further) {
             Draw::Later(position) if position >= self.layout.end_position() => Err(self.used_up()),
-            Draw::NeedRange if self.line.cursor.next() >= Some(self.layout.end_position()) => {
+            Draw::NeedRange if self.shared.cursor.next() >= Some(self.layout.end_position()) => {
                 Err(self.used_up())
             }
             draw => Ok(draw),
@@ -209,7 +209,7 @@ impl Stream {
     /// The same, by a lease only.
     #[inline(always)]
     pub(crate) fn mint_leased<I: IdRepr>(&self, stamp: Stamp) -> Option<I> {
-        let (position, key) = self.line.cursor.draw_leased(stamp)?;
+        let (position, key) = self.shared.cursor.draw_leased(stamp)?;
         Some(I::place_in_tick(&self.layout, position, key))
     }
 
@@ -223,7 +223,7 @@ impl Stream {
     /// `now` is the first position of the stamp's tick.
     fn lease_from(&self, now: u64, stamp: Stamp) {
         let (layout, limit) = (&self.layout, self.limit(now, 0));
-        self.line.cursor.grant(stamp, now, 0, |next, worker| {
+        self.shared.cursor.grant(stamp, now, 0, |next, worker| {
             let end_of_tick = next - layout.sequence_of(next) + layout.per_tick();
             (limit.min(end_of_tick), layout.tick_key(next, worker))
         });
@@ -253,7 +253,7 @@ impl Stream {
     #[inline(always)]
     fn draw_from(&self, now: u64, era: u64, count: u64, whole: bool, further: u64) -> Draw {
         let (layout, limit) = (&self.layout, self.limit(now, further));
-        self.line.cursor.draw(era, count, whole, limit, move |next| match self.start {
+        self.shared.cursor.draw(era, count, whole, limit, move |next| match self.start {
             _ if next >= now => next,
             Start::Zero => now,
             Start::Random(below) => now + self.random() % below,
@@ -276,7 +276,7 @@ impl Stream {
     pub(crate) fn barred(&self, stamp: Stamp) -> Option<MintError> {
         match self.layout.position_at(stamp.time()) {
             Err(error) => Some(self.no_tick(&error)),
-            Ok(_) if self.line.cursor.next() >= Some(self.layout.end_position()) => Some(self.used_up()),
+            Ok(_) if self.shared.cursor.next() >= Some(self.layout.end_position()) => Some(self.used_up()),
             Ok(_) => None,
         }
     }
@@ -321,14 +321,14 @@ pub(crate) struct Chunk<I> {
 
 impl<I: IdRepr> Chunk<I> {
     pub(crate) fn new(stream: &Stream) -> Self {
-        let in_hand = InHand::new(&stream.line.cursor);
+        let in_hand = InHand::new(&stream.shared.cursor);
         Self { in_hand, next: 0, end: 0, tag: 0, expiry: Stamp::default(), size: 1 }
     }
 
     /// See [`InHand::take_again`].
     #[inline(always)]
     pub(crate) fn take_again(&mut self, stream: &Stream, word: Stamp) -> Option<I> {
-        self.in_hand.take_again(&stream.line.cursor, word)
+        self.in_hand.take_again(&stream.shared.cursor, word)
     }
 
     /// The next ID, while there is one that is not stale.
@@ -347,7 +347,7 @@ impl<I: IdRepr> Chunk<I> {
     /// Whether its positions may be minted by this stamp.
     fn is_good(&self, stream: &Stream, stamp: Stamp) -> bool {
         let expired = mutate!(mutate!(stamp > self.expiry, OldChunkUsed => false), ChunkOutlivesItsEra => stamp.millis() > self.expiry.millis());
-        !expired && self.in_hand.is_current(&stream.line.cursor)
+        !expired && self.in_hand.is_current(&stream.shared.cursor)
     }
 
     /// Draws the next chunk. The rest of the old one is never minted.

@@ -13,7 +13,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// What the node and the minting side share about a segment.
 pub(crate) struct SegmentSupply {
-    pub(crate) line: SharedCursor,
+    pub(crate) shared: SharedCursor,
     pub(crate) increment: u64,
     pub(crate) offset: u64,
     /// The first position whose number would pass 2^63 - 1.
@@ -23,9 +23,9 @@ pub(crate) struct SegmentSupply {
 }
 
 impl SegmentSupply {
-    pub(crate) fn new(increment: u64, offset: u64, line: SharedCursor) -> Self {
+    pub(crate) fn new(increment: u64, offset: u64, shared: SharedCursor) -> Self {
         let end = ((MAX_MARK - offset) / increment + 1).min(MAX_MARK);
-        Self { line, increment, offset, end, low: AtomicU64::new(0) }
+        Self { shared, increment, offset, end, low: AtomicU64::new(0) }
     }
 
     /// The number at a position below `end`.
@@ -39,7 +39,7 @@ impl SegmentSupply {
     /// Draws one number, if that needs no wait.
     #[inline(always)]
     pub(crate) fn draw_one(&self, stamp: Stamp) -> Option<u64> {
-        match self.line.cursor.draw_leased(stamp) {
+        match self.shared.cursor.draw_leased(stamp) {
             Some((position, _)) => Some(position),
             None => self.draw_and_lease(stamp),
         }
@@ -49,7 +49,7 @@ impl SegmentSupply {
     fn draw_and_lease(&self, stamp: Stamp) -> Option<u64> {
         match self.draw(stamp.era(), 1, true) {
             Draw::Got(drawn) => {
-                self.line.cursor.grant(stamp, 0, self.low.load(Ordering::Relaxed), |_, _| (MAX_MARK, 0));
+                self.shared.cursor.grant(stamp, 0, self.low.load(Ordering::Relaxed), |_, _| (MAX_MARK, 0));
                 Some(drawn.start)
             }
             Draw::Later(_) | Draw::NeedRange => None,
@@ -59,12 +59,12 @@ impl SegmentSupply {
     /// Draws consecutive numbers: all of `count` if `whole`, otherwise at least one.
     #[inline]
     pub(crate) fn draw(&self, era: u64, count: u64, whole: bool) -> Draw {
-        let draw = self.line.cursor.draw(era, count, whole, MAX_MARK, |next| next);
+        let draw = self.shared.cursor.draw(era, count, whole, MAX_MARK, |next| next);
         match draw {
             // The spare is now in use. The next spare is reserved before it is needed.
-            Draw::Got(drawn) if drawn.left < self.low.load(Ordering::Relaxed) => self.line.want(0),
+            Draw::Got(drawn) if drawn.left < self.low.load(Ordering::Relaxed) => self.shared.want(0),
             Draw::Got(_) => {}
-            Draw::Later(_) | Draw::NeedRange => self.line.want(count),
+            Draw::Later(_) | Draw::NeedRange => self.shared.want(count),
         }
         draw
     }
@@ -80,19 +80,19 @@ pub(crate) struct NumberChunk {
 
 impl NumberChunk {
     pub(crate) fn new(supply: &SegmentSupply) -> Self {
-        Self { in_hand: InHand::new(&supply.line.cursor), era: 0, size: 1 }
+        Self { in_hand: InHand::new(&supply.shared.cursor), era: 0, size: 1 }
     }
 
     /// See [`InHand::take_again`].
     #[inline(always)]
     pub(crate) fn take_again(&mut self, supply: &SegmentSupply, word: Stamp) -> Option<Id> {
-        self.in_hand.take_again(&supply.line.cursor, word)
+        self.in_hand.take_again(&supply.shared.cursor, word)
     }
 
     /// The next number in this era, and by this stamp if there is one, if there is no need to wait.
     pub(crate) fn take(&mut self, supply: &SegmentSupply, era: u64, stamp: Option<Stamp>) -> Option<Id> {
         let is_good = mutate!(self.era == era, ChunkOutlivesItsEra => true)
-            && self.in_hand.is_current(&supply.line.cursor);
+            && self.in_hand.is_current(&supply.shared.cursor);
         if is_good && let Some(id) = self.in_hand.take(stamp) {
             return Some(id);
         }

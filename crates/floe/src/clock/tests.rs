@@ -11,13 +11,13 @@ const SECOND: i64 = 1_000;
 const HOUR: i64 = 3_600 * SECOND;
 
 /// A wall and a monotonic clock, and the steady clock that looks at them.
-struct RequestQueue {
+struct Clocks {
     wall: i64,
     mono: u64,
     steady: Steady,
 }
 
-impl RequestQueue {
+impl Clocks {
     fn new() -> Self {
         Self::starting_at(START)
     }
@@ -72,418 +72,421 @@ fn reading(wall: i64, mono: u64) -> Reading {
 
 #[test]
 fn a_wall_clock_that_stands_does_not_stop_the_time() {
-    let mut desk = RequestQueue::new();
-    desk.run(10 * SECOND);
-    let before = desk.time();
+    let mut clocks = Clocks::new();
+    clocks.run(10 * SECOND);
+    let before = clocks.time();
     for _ in 0..1_000 {
-        desk.mono += 10;
-        desk.steady.observe(reading(desk.wall, desk.mono));
+        clocks.mono += 10;
+        clocks.steady.observe(reading(clocks.wall, clocks.mono));
     }
     // Ten seconds, less a twentieth, and what it takes to see that the clock stands.
-    assert!((9_400..=9_500).contains(&(desk.time() - before)), "{}", desk.time() - before);
-    assert!(matches!(desk.state(), ClockState::Holding(_)), "{:?}", desk.state());
-    assert_eq!(desk.era(), 0, "nobody has set it");
+    assert!((9_400..=9_500).contains(&(clocks.time() - before)), "{}", clocks.time() - before);
+    assert!(matches!(clocks.state(), ClockState::Holding(_)), "{:?}", clocks.state());
+    assert_eq!(clocks.era(), 0, "nobody has set it");
     // It runs again where it stood: the steady clock holds on until they meet.
-    let held = desk.offset();
-    desk.run(10 * SECOND);
-    assert!((held - 550..held - 400).contains(&desk.offset()), "{} after {held}", desk.offset());
+    let held = clocks.offset();
+    clocks.run(10 * SECOND);
+    assert!((held - 550..held - 400).contains(&clocks.offset()), "{} after {held}", clocks.offset());
 }
 
 #[test]
 fn a_wall_clock_that_stands_is_held_through_for_an_hour_and_no_longer() {
-    let mut desk = RequestQueue::new();
+    let mut clocks = Clocks::new();
     for _ in 0..2 * 3_600 * 2 {
-        desk.mono += 500;
-        desk.steady.observe(reading(desk.wall, desk.mono));
+        clocks.mono += 500;
+        clocks.steady.observe(reading(clocks.wall, clocks.mono));
     }
-    assert!(matches!(desk.state(), ClockState::Refused(_)), "{:?}", desk.state());
-    assert!(desk.offset() >= HOUR && desk.offset() < HOUR + SECOND, "{}", desk.offset());
+    assert!(matches!(clocks.state(), ClockState::Refused(_)), "{:?}", clocks.state());
+    assert!(clocks.offset() >= HOUR && clocks.offset() < HOUR + SECOND, "{}", clocks.offset());
 }
 
 #[test]
 fn a_wall_clock_stands_that_is_over_twenty_milliseconds_short_of_the_least_rate() {
     // In twentieths: 40 * 19 - 18 * 20 = 400, and 59 * 19 - 36 * 20 = 401.
     for (elapsed, ran, stands) in [(40, 18, false), (59, 36, true)] {
-        let mut desk = RequestQueue::new();
-        (desk.wall, desk.mono) = (desk.wall + ran, desk.mono + elapsed);
-        desk.step(0);
-        assert_eq!(desk.offset() > 0, stands, "{elapsed} ms, of which it showed {ran}");
-        assert_eq!(desk.state() == ClockState::Level, !stands);
+        let mut clocks = Clocks::new();
+        (clocks.wall, clocks.mono) = (clocks.wall + ran, clocks.mono + elapsed);
+        clocks.step(0);
+        assert_eq!(clocks.offset() > 0, stands, "{elapsed} ms, of which it showed {ran}");
+        assert_eq!(clocks.state() == ClockState::Level, !stands);
     }
 }
 
 #[test]
 fn a_slewed_wall_clock_is_followed() {
-    let mut desk = RequestQueue::new();
+    let mut clocks = Clocks::new();
     for millis in 1..=20_000 {
         // Four per cent slow, in whole milliseconds.
-        desk.wall = START + millis * 24 / 25;
-        desk.mono = millis.unsigned_abs();
-        desk.steady.observe(reading(desk.wall, desk.mono));
-        assert!(desk.offset() <= 1, "{} after {millis}", desk.offset());
+        clocks.wall = START + millis * 24 / 25;
+        clocks.mono = millis.unsigned_abs();
+        clocks.steady.observe(reading(clocks.wall, clocks.mono));
+        assert!(clocks.offset() <= 1, "{} after {millis}", clocks.offset());
     }
-    assert_eq!(desk.state(), ClockState::Level);
+    assert_eq!(clocks.state(), ClockState::Level);
 }
 
 #[test]
 fn it_is_the_wall_clock_while_that_runs() {
-    let mut desk = RequestQueue::new();
+    let mut clocks = Clocks::new();
     for millis in [1, 7, 1_000, 60_000, 0] {
-        desk.idle(millis);
-        assert_eq!((desk.offset(), desk.state(), desk.era()), (0, ClockState::Level, 0));
+        clocks.idle(millis);
+        assert_eq!((clocks.offset(), clocks.state(), clocks.era()), (0, ClockState::Level, 0));
     }
 }
 
 #[test]
 fn a_small_rollback_is_waited_for_standing_still() {
-    let mut desk = RequestQueue::new();
-    desk.step(-5);
-    assert_eq!((desk.time(), desk.state()), (START, ClockState::Waiting(5)));
-    desk.idle(3);
-    assert_eq!((desk.time(), desk.state()), (START, ClockState::Waiting(2)));
-    desk.idle(2);
-    assert_eq!((desk.time(), desk.state()), (START, ClockState::Level));
-    desk.idle(1);
-    assert_eq!((desk.time(), desk.era()), (START + 1, 0));
+    let mut clocks = Clocks::new();
+    clocks.step(-5);
+    assert_eq!((clocks.time(), clocks.state()), (START, ClockState::Waiting(5)));
+    clocks.idle(3);
+    assert_eq!((clocks.time(), clocks.state()), (START, ClockState::Waiting(2)));
+    clocks.idle(2);
+    assert_eq!((clocks.time(), clocks.state()), (START, ClockState::Level));
+    clocks.idle(1);
+    assert_eq!((clocks.time(), clocks.era()), (START + 1, 0));
 }
 
 #[test]
 fn a_larger_rollback_is_held_through_at_nineteen_twentieths_until_they_meet() {
-    let mut desk = RequestQueue::new();
-    desk.step(-60 * SECOND);
-    assert_eq!((desk.time(), desk.state()), (START, ClockState::Holding(60_000)));
-    desk.run(60 * SECOND);
-    assert_eq!(desk.time(), START + 57 * SECOND, "nineteen twentieths of a minute");
-    assert_eq!(desk.state(), ClockState::Holding(57_000));
+    let mut clocks = Clocks::new();
+    clocks.step(-60 * SECOND);
+    assert_eq!((clocks.time(), clocks.state()), (START, ClockState::Holding(60_000)));
+    clocks.run(60 * SECOND);
+    assert_eq!(clocks.time(), START + 57 * SECOND, "nineteen twentieths of a minute");
+    assert_eq!(clocks.state(), ClockState::Holding(57_000));
     // A minute is made up for in twenty.
-    desk.run(19 * 60 * SECOND - 5 * SECOND);
-    assert_eq!(desk.state(), ClockState::Holding(250));
-    let before = desk.time();
-    desk.run(5 * SECOND);
-    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
-    assert!(desk.time() > before);
-    assert_eq!(desk.era(), 1);
+    clocks.run(19 * 60 * SECOND - 5 * SECOND);
+    assert_eq!(clocks.state(), ClockState::Holding(250));
+    let before = clocks.time();
+    clocks.run(5 * SECOND);
+    assert_eq!((clocks.offset(), clocks.state()), (0, ClockState::Level));
+    assert!(clocks.time() > before);
+    assert_eq!(clocks.era(), 1);
 }
 
 #[test]
 fn the_rate_of_holding_does_not_hang_on_how_often_it_is_looked_at() {
     for every in [1, 3, 7, 100, 6_000] {
-        let mut desk = RequestQueue::new();
-        desk.step(-HOUR / 2);
+        let mut clocks = Clocks::new();
+        clocks.step(-HOUR / 2);
         for _ in 0..42_000 / every {
-            desk.idle(every);
+            clocks.idle(every);
         }
-        assert_eq!(desk.time(), START + 42_000 * 19 / 20, "looked at every {every} ms");
+        assert_eq!(clocks.time(), START + 42_000 * 19 / 20, "looked at every {every} ms");
     }
 }
 
 #[test]
 fn a_rollback_beyond_max_hold_is_refused_until_it_is_back_in_reach() {
-    let mut desk = RequestQueue::new();
-    desk.step(-HOUR);
-    assert_eq!(desk.state(), ClockState::Holding(3_600_000));
-    let mut desk = RequestQueue::new();
-    desk.step(-HOUR - 1);
-    assert_eq!(desk.state(), ClockState::Refused(3_600_001));
-    let refusal = desk.steady.now().refusal().expect("nothing may be minted");
+    let mut clocks = Clocks::new();
+    clocks.step(-HOUR);
+    assert_eq!(clocks.state(), ClockState::Holding(3_600_000));
+    let mut clocks = Clocks::new();
+    clocks.step(-HOUR - 1);
+    assert_eq!(clocks.state(), ClockState::Refused(3_600_001));
+    let refusal = clocks.steady.now().refusal().expect("nothing may be minted");
     assert!(refusal.contains("max_hold"), "it names the way out: {refusal}");
-    assert_eq!(desk.time(), START, "it stands still");
-    desk.idle(1);
-    assert_eq!(desk.state(), ClockState::Holding(3_600_000));
-    assert_eq!(desk.steady.now().refusal(), None);
-    assert_eq!(desk.time(), START);
+    assert_eq!(clocks.time(), START, "it stands still");
+    clocks.idle(1);
+    assert_eq!(clocks.state(), ClockState::Holding(3_600_000));
+    assert_eq!(clocks.steady.now().refusal(), None);
+    assert_eq!(clocks.time(), START);
 }
 
 #[test]
 fn a_long_time_without_a_look_is_not_held_through_beyond_max_hold() {
-    let mut desk = RequestQueue::new();
-    desk.step(-2 * HOUR);
-    assert!(matches!(desk.state(), ClockState::Refused(_)));
+    let mut clocks = Clocks::new();
+    clocks.step(-2 * HOUR);
+    assert!(matches!(clocks.state(), ClockState::Refused(_)));
     // An hour and a half later the wall clock is within max_hold of where the steady one stood.
-    desk.idle(HOUR * 3 / 2);
-    assert_eq!((desk.offset(), desk.state()), (HOUR, ClockState::Holding(3_600_000)));
-    desk.idle(SECOND);
-    assert_eq!(desk.state(), ClockState::Holding(3_599_950), "and it goes on from there");
+    clocks.idle(HOUR * 3 / 2);
+    assert_eq!((clocks.offset(), clocks.state()), (HOUR, ClockState::Holding(3_600_000)));
+    clocks.idle(SECOND);
+    assert_eq!(clocks.state(), ClockState::Holding(3_599_950), "and it goes on from there");
 }
 
 #[test]
 fn a_clock_that_is_set_right_again_after_a_refusal_is_followed() {
-    let mut desk = RequestQueue::new();
-    desk.step(-24 * HOUR);
-    desk.run(5 * SECOND);
-    assert!(matches!(desk.state(), ClockState::Refused(_)));
-    desk.step(24 * HOUR);
-    assert_eq!((desk.time(), desk.state()), (START + 5 * SECOND, ClockState::Level));
+    let mut clocks = Clocks::new();
+    clocks.step(-24 * HOUR);
+    clocks.run(5 * SECOND);
+    assert!(matches!(clocks.state(), ClockState::Refused(_)));
+    clocks.step(24 * HOUR);
+    assert_eq!((clocks.time(), clocks.state()), (START + 5 * SECOND, ClockState::Level));
 }
 
 #[test]
 fn a_jump_of_ten_seconds_is_followed_at_once() {
-    let mut desk = RequestQueue::new();
-    desk.step(10 * SECOND);
-    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
+    let mut clocks = Clocks::new();
+    clocks.step(10 * SECOND);
+    assert_eq!((clocks.offset(), clocks.state()), (0, ClockState::Level));
 }
 
 #[test]
 fn a_larger_jump_is_believed_after_thirty_seconds_run_level() {
-    let mut desk = RequestQueue::new();
-    desk.step(10 * SECOND + 1);
-    assert_eq!((desk.time(), desk.state()), (START, ClockState::Doubting(10_001)));
-    desk.run(29_900);
-    assert_eq!(desk.time(), START + 29_900, "it goes on at the monotonic rate");
-    assert_eq!(desk.state(), ClockState::Doubting(10_001));
-    desk.run(100);
-    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
+    let mut clocks = Clocks::new();
+    clocks.step(10 * SECOND + 1);
+    assert_eq!((clocks.time(), clocks.state()), (START, ClockState::Doubting(10_001)));
+    clocks.run(29_900);
+    assert_eq!(clocks.time(), START + 29_900, "it goes on at the monotonic rate");
+    assert_eq!(clocks.state(), ClockState::Doubting(10_001));
+    clocks.run(100);
+    assert_eq!((clocks.offset(), clocks.state()), (0, ClockState::Level));
 }
 
 #[test]
 fn a_jump_that_is_taken_back_is_never_followed() {
-    let mut desk = RequestQueue::new();
-    desk.step(HOUR);
-    desk.run(29 * SECOND);
-    desk.step(-HOUR);
-    assert_eq!((desk.time(), desk.state()), (START + 29 * SECOND, ClockState::Level));
+    let mut clocks = Clocks::new();
+    clocks.step(HOUR);
+    clocks.run(29 * SECOND);
+    clocks.step(-HOUR);
+    assert_eq!((clocks.time(), clocks.state()), (START + 29 * SECOND, ClockState::Level));
 }
 
 #[test]
 fn thirty_seconds_run_level_begin_anew_with_every_jump() {
-    let mut desk = RequestQueue::new();
-    desk.step(HOUR);
-    desk.run(29 * SECOND);
-    desk.step(HOUR);
-    desk.run(29_900);
-    assert!(matches!(desk.state(), ClockState::Doubting(_)), "{:?}", desk.state());
-    assert_eq!(desk.time(), START + 58_900);
-    desk.run(100);
-    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
+    let mut clocks = Clocks::new();
+    clocks.step(HOUR);
+    clocks.run(29 * SECOND);
+    clocks.step(HOUR);
+    clocks.run(29_900);
+    assert!(matches!(clocks.state(), ClockState::Doubting(_)), "{:?}", clocks.state());
+    assert_eq!(clocks.time(), START + 58_900);
+    clocks.run(100);
+    assert_eq!((clocks.offset(), clocks.state()), (0, ClockState::Level));
 }
 
 #[test]
 fn thirty_seconds_run_level_are_not_a_millisecond_less() {
-    let mut desk = RequestQueue::new();
-    desk.step(HOUR);
-    desk.idle(29_999);
-    assert!(matches!(desk.state(), ClockState::Doubting(_)), "{:?}", desk.state());
-    desk.idle(1);
-    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
+    let mut clocks = Clocks::new();
+    clocks.step(HOUR);
+    clocks.idle(29_999);
+    assert!(matches!(clocks.state(), ClockState::Doubting(_)), "{:?}", clocks.state());
+    clocks.idle(1);
+    assert_eq!((clocks.offset(), clocks.state()), (0, ClockState::Level));
 }
 
 #[test]
 fn thirty_seconds_run_level_begin_anew_after_a_rollback() {
-    let mut desk = RequestQueue::new();
-    desk.step(20 * SECOND);
-    desk.run(10 * SECOND);
-    desk.step(-40 * SECOND);
-    desk.run(19 * SECOND);
+    let mut clocks = Clocks::new();
+    clocks.step(20 * SECOND);
+    clocks.run(10 * SECOND);
+    clocks.step(-40 * SECOND);
+    clocks.run(19 * SECOND);
     // As far ahead as the first time, but it was elsewhere meanwhile.
-    desk.step(40 * SECOND);
-    desk.run(29_900);
-    assert!(matches!(desk.state(), ClockState::Doubting(_)), "{:?}", desk.state());
-    desk.run(100);
-    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
+    clocks.step(40 * SECOND);
+    clocks.run(29_900);
+    assert!(matches!(clocks.state(), ClockState::Doubting(_)), "{:?}", clocks.state());
+    clocks.run(100);
+    assert_eq!((clocks.offset(), clocks.state()), (0, ClockState::Level));
 }
 
 /// The ledger says now that its clock shows this.
-fn hear(desk: &mut RequestQueue, said: i64) {
-    let now = MonoMillis::new(desk.mono);
-    let era = desk.era();
-    desk.steady.hear(Heard::new(Some(UnixMillis::new(said)), now, now), era);
-    desk.idle(0);
+fn hear(clocks: &mut Clocks, said: i64) {
+    let now = MonoMillis::new(clocks.mono);
+    let era = clocks.era();
+    clocks.steady.hear(Heard::new(Some(UnixMillis::new(said)), now, now), era);
+    clocks.idle(0);
 }
 
 #[test]
 fn a_jump_that_the_ledgers_clock_agrees_with_is_followed_at_once() {
     for off in [10_000, -10_000] {
-        let mut desk = RequestQueue::new();
-        desk.step(HOUR);
-        assert_eq!(desk.state(), ClockState::Doubting(HOUR.unsigned_abs()));
-        hear(&mut desk, START + HOUR + off);
-        assert_eq!((desk.offset(), desk.state(), desk.era()), (0, ClockState::Level, 1));
+        let mut clocks = Clocks::new();
+        clocks.step(HOUR);
+        assert_eq!(clocks.state(), ClockState::Doubting(HOUR.unsigned_abs()));
+        hear(&mut clocks, START + HOUR + off);
+        assert_eq!((clocks.offset(), clocks.state(), clocks.era()), (0, ClockState::Level, 1));
     }
 }
 
 #[test]
 fn a_jump_that_the_ledgers_clock_disagrees_with_is_not_followed_for_as_long_as_they_do() {
     for off in [10_001, -10_001] {
-        let mut desk = RequestQueue::new();
-        desk.step(HOUR);
-        hear(&mut desk, START + HOUR + off);
-        desk.run(10 * 60 * SECOND);
-        assert_eq!(desk.time(), START + 10 * 60 * SECOND, "it goes on at the monotonic rate");
-        assert_eq!(desk.state(), ClockState::Contradicted(HOUR.unsigned_abs()));
-        let now = desk.wall;
-        hear(&mut desk, now);
-        assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level));
+        let mut clocks = Clocks::new();
+        clocks.step(HOUR);
+        hear(&mut clocks, START + HOUR + off);
+        clocks.run(10 * 60 * SECOND);
+        assert_eq!(clocks.time(), START + 10 * 60 * SECOND, "it goes on at the monotonic rate");
+        assert_eq!(clocks.state(), ClockState::Contradicted(HOUR.unsigned_abs()));
+        let now = clocks.wall;
+        hear(&mut clocks, now);
+        assert_eq!((clocks.offset(), clocks.state()), (0, ClockState::Level));
     }
 }
 
 #[test]
 fn a_jump_that_the_ledgers_clock_disagrees_with_is_followed_up_to_ten_seconds() {
     for (ahead, expected) in [(10_000, ClockState::Level), (10_001, ClockState::Contradicted(10_001))] {
-        let mut desk = RequestQueue::new();
-        desk.step(ahead);
-        hear(&mut desk, START);
-        assert_eq!(desk.state(), expected);
-        assert_eq!(desk.time() == START, ahead > 10_000, "{ahead}");
+        let mut clocks = Clocks::new();
+        clocks.step(ahead);
+        hear(&mut clocks, START);
+        assert_eq!(clocks.state(), expected);
+        assert_eq!(clocks.time() == START, ahead > 10_000, "{ahead}");
     }
 }
 
 /// A window was reserved by the time with the lead in it, so IDs were minted by it.
 #[test]
 fn it_does_not_go_back_behind_a_time_that_it_had_from_a_predecessor() {
-    let mut desk = RequestQueue::new();
-    hear(&mut desk, START);
-    assert!(desk.steady.start_at(UnixMillis::new(START + 20 * SECOND)));
-    desk.idle(0);
-    let era = desk.era() + 1;
+    let mut clocks = Clocks::new();
+    hear(&mut clocks, START);
+    assert!(clocks.steady.start_at(UnixMillis::new(START + 20 * SECOND)));
+    clocks.idle(0);
+    let era = clocks.era() + 1;
     // The machine's clock was 15 seconds ahead, and is set right.
-    desk.step(-15 * SECOND);
-    let right = desk.wall;
-    hear(&mut desk, right);
-    assert_eq!((desk.time(), desk.era()), (START + 20 * SECOND, era));
-    assert_eq!(desk.state(), ClockState::Waiting(35_000));
+    clocks.step(-15 * SECOND);
+    let right = clocks.wall;
+    hear(&mut clocks, right);
+    assert_eq!((clocks.time(), clocks.era()), (START + 20 * SECOND, era));
+    assert_eq!(clocks.state(), ClockState::Waiting(35_000));
 }
 
 #[test]
 fn what_a_predecessor_was_ahead_is_forgotten_when_the_wall_clock_is_there() {
     for beyond in [0, 5 * SECOND] {
-        let mut desk = RequestQueue::new();
-        assert!(desk.steady.start_at(UnixMillis::new(START + 20 * SECOND)));
-        desk.step(20 * SECOND + beyond);
-        let right = desk.wall;
-        hear(&mut desk, right);
-        assert_eq!(desk.steady.now().apart(), None, "{beyond}");
+        let mut clocks = Clocks::new();
+        assert!(clocks.steady.start_at(UnixMillis::new(START + 20 * SECOND)));
+        clocks.step(20 * SECOND + beyond);
+        let right = clocks.wall;
+        hear(&mut clocks, right);
+        assert_eq!(clocks.steady.now().apart(), None, "{beyond}");
     }
 }
 
 #[test]
 fn a_rollback_that_the_ledgers_clock_disagrees_with_is_held_through_at_the_whole_rate() {
-    let mut desk = RequestQueue::new();
-    desk.step(-HOUR / 2);
-    hear(&mut desk, START);
-    desk.run(10 * 60 * SECOND);
-    assert_eq!(desk.time(), START + 10 * 60 * SECOND);
-    assert_eq!(desk.state(), ClockState::Holding(HOUR.unsigned_abs() / 2));
+    let mut clocks = Clocks::new();
+    clocks.step(-HOUR / 2);
+    hear(&mut clocks, START);
+    clocks.run(10 * 60 * SECOND);
+    assert_eq!(clocks.time(), START + 10 * 60 * SECOND);
+    assert_eq!(clocks.state(), ClockState::Holding(HOUR.unsigned_abs() / 2));
 }
 
 #[test]
 fn what_the_ledger_said_before_a_jump_says_nothing_about_it() {
-    let mut desk = RequestQueue::new();
-    hear(&mut desk, START);
-    desk.step(HOUR);
-    assert_eq!(desk.state(), ClockState::Doubting(HOUR.unsigned_abs()));
+    let mut clocks = Clocks::new();
+    hear(&mut clocks, START);
+    clocks.step(HOUR);
+    assert_eq!(clocks.state(), ClockState::Doubting(HOUR.unsigned_abs()));
     // Nor does what it is asked before and answers after.
-    desk.steady.hear(Heard::new(Some(UnixMillis::new(START)), MonoMillis::new(0), MonoMillis::new(0)), 0);
-    desk.run(30 * SECOND);
-    assert_eq!((desk.offset(), desk.state()), (0, ClockState::Level), "as without a ledger's clock");
+    clocks.steady.hear(Heard::new(Some(UnixMillis::new(START)), MonoMillis::new(0), MonoMillis::new(0)), 0);
+    clocks.run(30 * SECOND);
+    assert_eq!((clocks.offset(), clocks.state()), (0, ClockState::Level), "as without a ledger's clock");
 }
 
 #[test]
 fn a_ledger_without_a_clock_leaves_a_jump_to_the_thirty_seconds() {
-    let mut desk = RequestQueue::new();
-    desk.step(HOUR);
-    desk.steady.hear(Heard::new(None, MonoMillis::new(0), MonoMillis::new(0)), 1);
-    desk.run(29_900);
-    assert_eq!(desk.state(), ClockState::Doubting(HOUR.unsigned_abs()));
-    desk.run(100);
-    assert_eq!(desk.state(), ClockState::Level);
+    let mut clocks = Clocks::new();
+    clocks.step(HOUR);
+    clocks.steady.hear(Heard::new(None, MonoMillis::new(0), MonoMillis::new(0)), 1);
+    clocks.run(29_900);
+    assert_eq!(clocks.state(), ClockState::Doubting(HOUR.unsigned_abs()));
+    clocks.run(100);
+    assert_eq!(clocks.state(), ClockState::Level);
 }
 
 #[test]
 fn a_move_of_over_a_second_begins_an_era_either_way() {
     for (millis, eras) in [(1_001, 1), (-1_001, 1), (1_000, 0), (-1_000, 0), (HOUR, 1), (-HOUR * 24, 1)] {
-        let mut desk = RequestQueue::new();
-        desk.step(millis);
-        desk.run(60 * SECOND);
-        assert_eq!(desk.era(), eras, "moved by {millis} ms");
+        let mut clocks = Clocks::new();
+        clocks.step(millis);
+        clocks.run(60 * SECOND);
+        assert_eq!(clocks.era(), eras, "moved by {millis} ms");
     }
 }
 
 #[test]
 fn a_restored_process_begins_an_era() {
     // Its monotonic clock stood still meanwhile: a suspended machine, a snapshot that was resumed.
-    let mut desk = RequestQueue::new();
-    desk.step(3 * HOUR);
-    assert_eq!(desk.era(), 1);
+    let mut clocks = Clocks::new();
+    clocks.step(3 * HOUR);
+    assert_eq!(clocks.era(), 1);
     // Its monotonic clock is another machine's.
-    let mut desk = RequestQueue::new();
-    desk.mono += 50_000;
-    desk.idle(1);
-    assert_eq!(desk.era(), 1);
+    let mut clocks = Clocks::new();
+    clocks.mono += 50_000;
+    clocks.idle(1);
+    assert_eq!(clocks.era(), 1);
 }
 
 #[test]
 fn neither_idling_nor_drift_begins_an_era() {
-    let mut desk = RequestQueue::new();
+    let mut clocks = Clocks::new();
     for _ in 0..24 {
-        desk.idle(HOUR);
+        clocks.idle(HOUR);
         // 100 ppm, which is more than a machine drifts that nobody corrects.
-        desk.wall += 360;
+        clocks.wall += 360;
     }
-    assert_eq!((desk.era(), desk.state()), (0, ClockState::Level));
-    let mut desk = RequestQueue::new();
+    assert_eq!((clocks.era(), clocks.state()), (0, ClockState::Level));
+    let mut clocks = Clocks::new();
     for _ in 0..86_400 {
-        desk.wall -= i64::from(desk.mono.is_multiple_of(10_000));
-        desk.idle(SECOND);
+        clocks.wall -= i64::from(clocks.mono.is_multiple_of(10_000));
+        clocks.idle(SECOND);
     }
-    assert_eq!(desk.era(), 0, "nine seconds back in a day, a millisecond at a time");
-    assert!(desk.offset() <= 5, "{} ms", desk.offset());
+    assert_eq!(clocks.era(), 0, "nine seconds back in a day, a millisecond at a time");
+    assert!(clocks.offset() <= 5, "{} ms", clocks.offset());
 }
 
 #[test]
 fn an_era_that_is_begun_by_hand_keeps_the_time() {
-    let mut desk = RequestQueue::new();
-    let before = desk.steady.now().stamp;
-    desk.steady.invalidate();
-    assert_eq!((desk.era(), desk.time()), (1, START));
-    assert!(desk.steady.now().stamp > before, "stamps of a later era are later");
+    let mut clocks = Clocks::new();
+    let before = clocks.steady.now().stamp;
+    clocks.steady.invalidate();
+    assert_eq!((clocks.era(), clocks.time()), (1, START));
+    assert!(clocks.steady.now().stamp > before, "stamps of a later era are later");
 }
 
 #[test]
 fn an_insane_clock_at_the_start_is_refused_until_it_is_sane() {
     for insane in [0, -1, i64::MIN, -HOUR, LAST_SANE, i64::MAX] {
-        let mut desk = RequestQueue::starting_at(insane);
-        assert_eq!(desk.state(), ClockState::Insane(UnixMillis::new(insane)));
-        assert!(desk.steady.now().refusal().is_some());
-        desk.wall = START;
-        desk.idle(100);
-        assert_eq!((desk.time(), desk.state()), (START + 100, ClockState::Level));
-        assert_eq!(desk.steady.now().refusal(), None);
+        let mut clocks = Clocks::starting_at(insane);
+        assert_eq!(clocks.state(), ClockState::Insane(UnixMillis::new(insane)));
+        assert!(clocks.steady.now().refusal().is_some());
+        clocks.wall = START;
+        clocks.idle(100);
+        assert_eq!((clocks.time(), clocks.state()), (START + 100, ClockState::Level));
+        assert_eq!(clocks.steady.now().refusal(), None);
     }
 }
 
 #[test]
 fn a_clock_that_turns_insane_is_refused_and_the_time_stands_still() {
     for insane in [0, -HOUR, LAST_SANE, i64::MAX] {
-        let mut desk = RequestQueue::new();
-        desk.wall = insane;
-        desk.step(0);
-        assert_eq!((desk.time(), desk.state()), (START, ClockState::Insane(UnixMillis::new(insane))));
-        let refusal = desk.steady.now().refusal().expect("nothing may be minted");
+        let mut clocks = Clocks::new();
+        clocks.wall = insane;
+        clocks.step(0);
+        assert_eq!((clocks.time(), clocks.state()), (START, ClockState::Insane(UnixMillis::new(insane))));
+        let refusal = clocks.steady.now().refusal().expect("nothing may be minted");
         assert!(refusal.contains("1970") && refusal.contains("2500"), "{refusal}");
-        desk.wall = START;
-        desk.idle(SECOND);
-        assert_eq!((desk.time(), desk.state()), (START + SECOND, ClockState::Level));
+        clocks.wall = START;
+        clocks.idle(SECOND);
+        assert_eq!((clocks.time(), clocks.state()), (START + SECOND, ClockState::Level));
     }
-    let mut desk = RequestQueue::starting_at(1);
-    desk.wall = LAST_SANE - 1;
-    desk.step(0);
-    assert!(!matches!(desk.state(), ClockState::Insane(_)), "the bounds themselves are sane");
+    let mut clocks = Clocks::starting_at(1);
+    clocks.wall = LAST_SANE - 1;
+    clocks.step(0);
+    assert!(!matches!(clocks.state(), ClockState::Insane(_)), "the bounds themselves are sane");
 }
 
 #[test]
 fn it_starts_at_a_mark_that_is_within_max_hold() {
-    let mut desk = RequestQueue::new();
+    let mut clocks = Clocks::new();
     let mark = UnixMillis::new(START + HOUR);
-    assert!(desk.steady.start_at(mark));
-    desk.idle(0);
-    assert_eq!((desk.time(), desk.state()), (START + HOUR, ClockState::Holding(3_600_000)));
-    assert!(!desk.steady.start_at(mark.plus(1)), "by the wall clock, whatever mark it has started at before");
-    let mut desk = RequestQueue::new();
-    assert!(!desk.steady.start_at(mark.plus(1)));
-    desk.idle(0);
-    assert_eq!((desk.time(), desk.state()), (START, ClockState::Level), "a refused mark changes nothing");
-    assert!(desk.steady.start_at(UnixMillis::new(START - 1)));
-    assert_eq!(desk.time(), START, "a mark that has passed changes nothing");
+    assert!(clocks.steady.start_at(mark));
+    clocks.idle(0);
+    assert_eq!((clocks.time(), clocks.state()), (START + HOUR, ClockState::Holding(3_600_000)));
+    assert!(
+        !clocks.steady.start_at(mark.plus(1)),
+        "by the wall clock, whatever mark it has started at before"
+    );
+    let mut clocks = Clocks::new();
+    assert!(!clocks.steady.start_at(mark.plus(1)));
+    clocks.idle(0);
+    assert_eq!((clocks.time(), clocks.state()), (START, ClockState::Level), "a refused mark changes nothing");
+    assert!(clocks.steady.start_at(UnixMillis::new(START - 1)));
+    assert_eq!(clocks.time(), START, "a mark that has passed changes nothing");
 }
 
 /// What may happen to a clock.

@@ -556,7 +556,7 @@ fn invalidate_reaches_every_minter_before_the_node_does() {
         invalidated.store(true, Ordering::Release);
         let mut chunk = minter.join().unwrap();
         // Later the node learns of it.
-        stream.line.cursor.close();
+        stream.shared.cursor.close();
         stream.own(2, 10, 12, 1);
         assert_eq!(mint(&mut chunk, &stream, at(1, 11)).map(|(_, worker)| worker), Some(2));
     });
@@ -570,7 +570,7 @@ fn invalidate_reaches_a_segments_minters() {
     model(3, || {
         let numbers = Arc::new(SegmentSupply::new(1, 0, SharedCursor::new(0, std::sync::Arc::default())));
         numbers.low.store(64, Ordering::Relaxed);
-        numbers.line.cursor.publish(&owned(0..8, 0), 0);
+        numbers.shared.cursor.publish(&owned(0..8, 0), 0);
         let mut chunk = NumberChunk::new(&numbers);
         let mint = |chunk: &mut NumberChunk, numbers: &SegmentSupply, era| {
             let stamp = at(era, 10);
@@ -595,8 +595,8 @@ fn invalidate_reaches_a_segments_minters() {
         now.store(1, Ordering::Relaxed);
         invalidated.store(true, Ordering::Release);
         let mut chunk = minter.join().unwrap();
-        numbers.line.cursor.close();
-        numbers.line.cursor.publish(&Owned { era: 1, ..owned(20..28, 0) }, 20);
+        numbers.shared.cursor.close();
+        numbers.shared.cursor.publish(&Owned { era: 1, ..owned(20..28, 0) }, 20);
         assert!(mint(&mut chunk, &numbers, 1).is_some_and(|id| id.get() >= 20));
     });
 }
@@ -609,7 +609,7 @@ fn what_a_segments_minter_has_drawn_is_as_old_as_its_draw() {
     model(3, || {
         let numbers = Arc::new(SegmentSupply::new(1, 0, SharedCursor::new(0, std::sync::Arc::default())));
         numbers.low.store(64, Ordering::Relaxed);
-        numbers.line.cursor.publish(&owned(0..8, 0), 0);
+        numbers.shared.cursor.publish(&owned(0..8, 0), 0);
         let closed = Arc::new(AtomicBool::new(false));
         let minter = {
             let (numbers, closed) = (Arc::clone(&numbers), Arc::clone(&closed));
@@ -626,7 +626,7 @@ fn what_a_segments_minter_has_drawn_is_as_old_as_its_draw() {
                 [first, second]
             })
         };
-        let given_back = numbers.line.cursor.close().expect("it was open");
+        let given_back = numbers.shared.cursor.close().expect("it was open");
         closed.store(true, Ordering::Release);
         for id in minter.join().unwrap().into_iter().flatten() {
             assert!(id.get() < given_back, "{id} was given back");
@@ -643,13 +643,13 @@ fn no_wish_for_a_range_is_lost() {
         let stream = Arc::new(stream());
         let callers = [3, 5].map(|count| {
             let stream = Arc::clone(&stream);
-            thread::spawn(move || stream.line.want(count))
+            thread::spawn(move || stream.shared.want(count))
         });
-        let before = stream.line.take_wanted();
+        let before = stream.shared.take_wanted();
         for caller in callers {
             caller.join().unwrap();
         }
-        let after = stream.line.take_wanted();
+        let after = stream.shared.take_wanted();
         assert_eq!(before.into_iter().chain(after).max(), Some(5), "{before:?}, {after:?}");
     });
 }

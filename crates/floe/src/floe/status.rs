@@ -36,7 +36,7 @@ impl Floe {
             names.iter().map(|handle| status_of(handle, &now, &own_clock, shared)).collect();
         names.sort_by(|a, b| a.name.cmp(&b.name));
         let mut node = shared.node();
-        let apart = node.desk().apart(&now);
+        let apart = node.requests().apart(&now);
         let slots = node.groups.iter().map(|group| {
             let window = group.window();
             let left = window.map_or(0, |(_, end)| u64::try_from(end.since(steady)).unwrap_or(0));
@@ -80,21 +80,21 @@ fn status_of(
     let refused = || now.refusal().map(NameState::ClockRefused);
     let (mut left, mut ahead_ms, mut horizon) = (0, 0, None);
     let (trouble, barred) = if let Some(stream) = handle.stream() {
-        let (layout, cursor) = (&stream.layout, &stream.line.cursor);
+        let (layout, cursor) = (&stream.layout, &stream.shared.cursor);
         let end = cursor.owned().current.end;
         let until = if end == 0 { UnixMillis::EPOCH } else { layout.time_of(layout.tick_of(end)) };
         let after = |time: UnixMillis| u64::try_from(time.since(stamp.time())).unwrap_or(0);
         left = after(until);
         ahead_ms = cursor.next().map_or(0, |next| after(layout.time_of(layout.tick_of(next))));
         horizon = Some(layout.horizon());
-        (stream.line.trouble(), refused().or_else(|| stream.barred(stamp).map(NameState::barred)))
+        (stream.shared.trouble(), refused().or_else(|| stream.barred(stamp).map(NameState::barred)))
     } else if let Some(segment) = handle.numbers().get::<Segment>() {
-        let line = &segment.numbers.line;
-        left = line.cursor.left();
-        let least = line.cursor.next().unwrap_or_else(|| line.cursor.floor());
-        (line.trouble(), form_ended(handle, least))
+        let numbers = &segment.numbers.shared;
+        left = numbers.cursor.left();
+        let least = numbers.cursor.next().unwrap_or_else(|| numbers.cursor.floor());
+        (numbers.trouble(), form_ended(handle, least))
     } else if definition.kind().is_counted() {
-        tally_trouble(handle, now, shared)
+        queue_trouble(handle, now, shared)
     } else {
         // The kinds that need no ledger take the time from their own clock, which holds through every rollback.
         let own_clock = || Option::clone(own_clock);
@@ -109,18 +109,18 @@ fn status_of(
 }
 
 /// The trouble with the ledger, and why the time or the remaining numbers forbid a mint.
-fn tally_trouble(handle: &Handle, now: &Now, shared: &Shared) -> (Option<BlockReason>, Option<NameState>) {
+fn queue_trouble(handle: &Handle, now: &Now, shared: &Shared) -> (Option<BlockReason>, Option<NameState>) {
     let mut node = shared.node();
-    let down = node.desk().down();
-    let Some(tally) = node.tally(handle.name()) else { return (None, None) };
-    let trouble = match tally.stopped() {
+    let down = node.requests().down();
+    let Some(queue) = node.queue(handle.name()) else { return (None, None) };
+    let trouble = match queue.stopped() {
         Some(stopped) => Some(BlockReason::Stopped(stopped.clone())),
         None => {
-            down.filter(|_| tally.waits()).map(|(since, cause)| BlockReason::Unavailable { since, cause })
+            down.filter(|_| queue.waits()).map(|(since, cause)| BlockReason::Unavailable { since, cause })
         }
     };
-    let barred = tally.barred(now).map(NameState::barred);
-    (trouble, barred.or_else(|| form_ended(handle, tally.last_end())))
+    let barred = queue.barred(now).map(NameState::barred);
+    (trouble, barred.or_else(|| form_ended(handle, queue.last_end())))
 }
 
 /// Whether the name's form is too short for its number at `least`, and so for all later ones.

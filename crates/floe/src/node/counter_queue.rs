@@ -105,12 +105,12 @@ impl CounterQueue {
     }
 
     /// The moment is over: asks for the callers that are there.
-    pub(crate) fn gathered(&mut self, desk: &mut RequestQueue, now: &Now) {
+    pub(crate) fn gathered(&mut self, requests: &mut RequestQueue, now: &Now) {
         self.gathering = None;
-        self.step(desk, now);
+        self.step(requests, now);
     }
 
-    pub(crate) fn step(&mut self, desk: &mut RequestQueue, now: &Now) {
+    pub(crate) fn step(&mut self, requests: &mut RequestQueue, now: &Now) {
         if !self.may_ask() || !self.pause.is_over(now.mono) {
             return;
         }
@@ -122,7 +122,7 @@ impl CounterQueue {
         match self.bounds(now) {
             Ok((period, floor, end)) => {
                 self.period = period;
-                self.ask(period, floor, end, desk);
+                self.ask(period, floor, end, requests);
             }
             Err(error) => self.fail_all(&error),
         }
@@ -154,7 +154,7 @@ impl CounterQueue {
         Ok((period, floor, floor + most))
     }
 
-    fn ask(&mut self, period: u64, floor: u64, end: u64, desk: &mut RequestQueue) {
+    fn ask(&mut self, period: u64, floor: u64, end: u64, requests: &mut RequestQueue) {
         let room = match self.room {
             Some((of, room)) if of == period => room,
             _ => end - floor,
@@ -183,11 +183,11 @@ impl CounterQueue {
             count,
             max_mark: end - count,
             // A new token for every attempt: a range that an unanswered attempt reserved is discarded.
-            token: desk.token(),
+            token: requests.token(),
             create: false,
             note: None,
         };
-        let call = desk.ask(Purpose::CounterQueue(self.name.clone()), Op::Count(request));
+        let call = requests.ask(Purpose::CounterQueue(self.name.clone()), Op::Count(request));
         self.asking = Some(Asking { call, callers, period });
     }
 
@@ -195,7 +195,7 @@ impl CounterQueue {
         &mut self,
         id: u64,
         answer: Result<Reply, LedgerError>,
-        desk: &mut RequestQueue,
+        requests: &mut RequestQueue,
         now: &Now,
     ) {
         let Some(Asking { callers, period, .. }) = self.asking.take_if(|asking| asking.call == id) else {
@@ -234,14 +234,14 @@ impl CounterQueue {
             }
             Err(LedgerError::Unavailable(cause)) => {
                 self.give_up(callers);
-                desk.unavailable(cause, now, &mut self.pause, 0);
+                requests.unavailable(cause, now, &mut self.pause, 0);
             }
             Err(error) => {
                 self.give_up(callers);
                 self.stop(&Stopped::ledger(error));
             }
         }
-        self.step(desk, now);
+        self.step(requests, now);
     }
 
     /// The mark is too high for what was asked: another node is in a later period already, or the period is nearly used up.

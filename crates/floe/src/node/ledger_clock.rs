@@ -135,25 +135,25 @@ impl super::Node {
         answer: Result<Option<UnixMillis>, LedgerError>,
         clock: &crate::clock::Clock,
     ) {
-        if self.desk.asked.remove(&id).is_none() {
+        if self.requests.asked.remove(&id).is_none() {
             return;
         }
-        let asked = self.desk.clock_asked(id);
+        let asked = self.requests.clock_asked(id);
         if self.stopped.is_some() {
             return;
         }
         match answer {
             Err(LedgerError::Unfit(cause)) => return self.stop(&Stopped::ledger(cause)),
             Err(error) => {
-                let trouble = self.desk.clock_silent(&error, &clock.look());
+                let trouble = self.requests.clock_silent(&error, &clock.look());
                 self.groups.iter_mut().for_each(|group| group.clock_silent(&trouble));
                 return;
             }
             Ok(said) => {
-                self.desk.answered();
+                self.requests.answered();
                 if let Some((at, era)) = asked {
                     clock.hear(said, at, era);
-                    self.desk.clock_heard();
+                    self.requests.clock_heard();
                 }
             }
         }

@@ -65,8 +65,8 @@ impl SegmentState {
         }
     }
 
-    pub(crate) fn step(&mut self, index: usize, desk: &mut RequestQueue, now: &Now) {
-        if let Some(count) = self.numbers.line.take_wanted() {
+    pub(crate) fn step(&mut self, index: usize, requests: &mut RequestQueue, now: &Now) {
+        if let Some(count) = self.numbers.shared.take_wanted() {
             self.wanted = Some(self.wanted.unwrap_or(0).max(count));
         }
         self.on_new_era(now);
@@ -74,13 +74,13 @@ impl SegmentState {
         if self.is_stopped() || self.asking.is_some() || !self.pause.is_over(now.mono) {
             return;
         }
-        if self.numbers.line.cursor.left() >= self.step && self.longest_run() >= wanted {
+        if self.numbers.shared.cursor.left() >= self.step && self.longest_run() >= wanted {
             // There are enough numbers, whatever the ledger answered last.
             self.wanted = None;
-            self.numbers.line.set_trouble(None);
+            self.numbers.shared.set_trouble(None);
             return;
         }
-        self.ask(index, wanted, desk, now);
+        self.ask(index, wanted, requests, now);
     }
 
     /// In a new era, the node neither mints nor gives back what was reserved before.
@@ -88,7 +88,7 @@ impl SegmentState {
         if mutate!(now.stamp.era() == self.era, EraIgnored => true) {
             return;
         }
-        self.numbers.line.cursor.close();
+        self.numbers.shared.cursor.close();
         (self.last, self.asking, self.era) = (None, None, now.stamp.era());
         self.unanswered = mutate!(None, TokenOutlivesItsEra => self.unanswered);
         // The discarded range was not used up, so it says nothing about the rate.
@@ -96,7 +96,7 @@ impl SegmentState {
     }
 
     fn longest_run(&self) -> u64 {
-        let cursor = &self.numbers.line.cursor;
+        let cursor = &self.numbers.shared.cursor;
         let (owned, next) = (cursor.owned(), cursor.next().unwrap_or(u64::MAX));
         [owned.current, owned.spare]
             .iter()
@@ -105,7 +105,7 @@ impl SegmentState {
             .unwrap_or(0)
     }
 
-    fn ask(&mut self, index: usize, wanted: u64, desk: &mut RequestQueue, now: &Now) {
+    fn ask(&mut self, index: usize, wanted: u64, requests: &mut RequestQueue, now: &Now) {
         if self.unanswered.is_none() {
             self.fit_step(now);
         }
@@ -116,7 +116,7 @@ impl SegmentState {
         if count == 0 {
             return self.used_up();
         }
-        let token = self.unanswered.take().unwrap_or_else(|| desk.token());
+        let token = self.unanswered.take().unwrap_or_else(|| requests.token());
         let request = Reserve {
             key: self.key.clone(),
             floor: self.last_end,
@@ -126,7 +126,7 @@ impl SegmentState {
             create: false,
             note: None,
         };
-        self.asking = Some((desk.ask(Purpose::SegmentState(index), Op::Reserve(request)), token));
+        self.asking = Some((requests.ask(Purpose::SegmentState(index), Op::Reserve(request)), token));
     }
 
     /// The step follows the rate, as in Leaf. It grows if the last segment was used up before the interval was over,
@@ -148,7 +148,7 @@ impl SegmentState {
         &mut self,
         id: u64,
         answer: Result<Reply, LedgerError>,
-        desk: &mut RequestQueue,
+        requests: &mut RequestQueue,
         now: &Now,
     ) {
         self.on_new_era(now);
@@ -163,10 +163,10 @@ impl SegmentState {
             }
             Err(LedgerError::Unavailable(cause)) => {
                 self.unanswered = Some(token);
-                let trouble = desk.unavailable(cause, now, &mut self.pause, 0);
-                self.numbers.line.set_trouble(Some(trouble));
+                let trouble = requests.unavailable(cause, now, &mut self.pause, 0);
+                self.numbers.shared.set_trouble(Some(trouble));
             }
-            Err(error) => self.numbers.line.stop(&Stopped::ledger(error)),
+            Err(error) => self.numbers.shared.stop(&Stopped::ledger(error)),
         }
     }
 
@@ -174,7 +174,7 @@ impl SegmentState {
         self.wanted = None;
         let last = self.numbers.number_at(self.numbers.end - 1);
         let text = format!("{} is used up: its last number is {last}. Bind a new name", self.key.subject());
-        self.numbers.line.set_trouble(Some(BlockReason::Exhausted(text)));
+        self.numbers.shared.set_trouble(Some(BlockReason::Exhausted(text)));
     }
 
     fn got(&mut self, token: Token, start: u64, end: u64, previous_mark: u64, now: &Now) {
@@ -184,9 +184,9 @@ impl SegmentState {
             let cause = went_back(&self.key, previous_mark, self.last_end);
             return self.stop(&Stopped::ledger(cause));
         }
-        let line = &self.numbers.line;
-        let next = line.cursor.next();
-        let mut owned = if next.is_some() { line.cursor.owned() } else { Owned::default() };
+        let shared = &self.numbers.shared;
+        let next = shared.cursor.next();
+        let mut owned = if next.is_some() { shared.cursor.owned() } else { Owned::default() };
         if next.is_some_and(|next| next >= owned.current.end) {
             owned.current = std::mem::take(&mut owned.spare);
         }
@@ -200,25 +200,25 @@ impl SegmentState {
             (current, spare) => (*current, *spare) = (spare.clone(), new),
         }
         owned.era = self.era;
-        line.cursor.publish(&owned, owned.current.start);
+        shared.cursor.publish(&owned, owned.current.start);
         (self.last, self.last_end, self.refilled) = (Some((token, start)), end, Some(now.mono));
         (self.wanted, self.pause) = (None, Pause::default());
         self.numbers.low.store(self.step, Ordering::Relaxed);
-        line.set_trouble(None);
-        line.waiters.wake();
+        shared.set_trouble(None);
+        shared.waiters.wake();
     }
 
     /// Closes the cursor and gives back the unminted tail of the last reservation. Returns a lower bound of the mark
     /// from then on.
-    pub(crate) fn give_back(&mut self, desk: &mut RequestQueue, now: &Now) -> u64 {
+    pub(crate) fn give_back(&mut self, requests: &mut RequestQueue, now: &Now) -> u64 {
         self.on_new_era(now);
-        let cursor = &self.numbers.line.cursor;
+        let cursor = &self.numbers.shared.cursor;
         let next = mutate!(cursor.close(), GiveBackBeforeClose => cursor.next());
         let Some((token, start)) = self.last.take() else { return self.last_end };
         let from = mutate!(next.unwrap_or(self.last_end).max(start), GiveBackOfMinted => start);
         // If another reservation has taken effect meanwhile, the record has another token, and the ledger ignores the give-back.
         if from < self.last_end {
-            desk.ask(Purpose::GiveBack, Op::GiveBack { key: self.key.clone(), token, from });
+            requests.ask(Purpose::GiveBack, Op::GiveBack { key: self.key.clone(), token, from });
         }
         from.min(self.last_end)
     }
@@ -230,7 +230,7 @@ impl SegmentState {
 
     /// Whether it is stopped for ever.
     pub(crate) fn is_stopped(&self) -> bool {
-        matches!(self.numbers.line.trouble(), Some(BlockReason::Stopped(_)))
+        matches!(self.numbers.shared.trouble(), Some(BlockReason::Stopped(_)))
     }
 
     /// The mark was at least here before (I1).
@@ -244,7 +244,7 @@ impl SegmentState {
     }
 
     pub(crate) fn stop(&self, stopped: &Stopped) {
-        self.numbers.line.stop(stopped);
+        self.numbers.shared.stop(stopped);
     }
 
     pub(crate) fn deadline(&self) -> Option<MonoMillis> {

@@ -142,7 +142,7 @@ impl SlotGroup {
             stream.own(held.worker, held.start, held.end, self.era);
         }
         if let Some(trouble) = &self.trouble {
-            stream.line.set_trouble(Some(trouble.clone()));
+            stream.shared.set_trouble(Some(trouble.clone()));
         }
         self.streams.push(stream);
     }
@@ -161,10 +161,10 @@ impl SlotGroup {
         self.trouble.as_ref()
     }
 
-    pub(crate) fn step(&mut self, index: usize, desk: &mut RequestQueue, now: &Now) {
+    pub(crate) fn step(&mut self, index: usize, requests: &mut RequestQueue, now: &Now) {
         // All streams are asked, because each has its own flag to take.
         for stream in &self.streams {
-            self.wanted |= stream.line.take_wanted().is_some();
+            self.wanted |= stream.shared.take_wanted().is_some();
         }
         self.on_new_era(now);
         if now.refusal().is_some()
@@ -173,14 +173,14 @@ impl SlotGroup {
         {
             return;
         }
-        let (window, keep) = (desk.settings.window_ms, desk.settings.keep);
+        let (window, keep) = (requests.settings.window_ms, requests.settings.keep);
         let activity = self.activity();
         if let Some(held) = &mut self.held {
             let left = held.end.saturating_sub(now.stamp.millis());
             let due = left <= window / 2 && (keep || activity != held.seen) || self.wanted && left <= window;
             held.seen = if left > window / 2 { activity } else { held.seen };
             if due && !held.lost && held.renewing.is_none() && self.pause.is_over(now.mono) {
-                return self.renew(index, desk, now);
+                return self.renew(index, requests, now);
             }
         }
         // When the window of a lost slot is over, it is a slot like any other.
@@ -191,7 +191,7 @@ impl SlotGroup {
             return;
         }
         if needs_window && moves && (self.wanted || keep || self.held.is_some()) {
-            self.acquire(index, desk, now);
+            self.acquire(index, requests, now);
         } else if !self.is_asking() {
             // Clears the old error. The next caller tries again.
             self.set_trouble(None);
@@ -204,7 +204,7 @@ impl SlotGroup {
             return;
         }
         for stream in &self.streams {
-            stream.line.cursor.close();
+            stream.shared.cursor.close();
         }
         (self.held, self.acquiring, self.pause, self.era) = (None, None, Pause::default(), now.stamp.era());
         (self.awaits_clock, self.looked) = (false, None);
@@ -216,8 +216,8 @@ impl SlotGroup {
     }
 
     /// Whether the clocks allow a window to be reserved. If not, waiting callers are told why.
-    fn may_reserve(&mut self, desk: &mut RequestQueue, now: &Now) -> bool {
-        let gate = desk.gate(now);
+    fn may_reserve(&mut self, requests: &mut RequestQueue, now: &Now) -> bool {
+        let gate = requests.gate(now);
         self.awaits_clock = matches!(gate, Gate::Awaited);
         if let Gate::Apart(text) = gate {
             self.wanted = false;
@@ -244,7 +244,7 @@ impl SlotGroup {
 
     /// Changes with every ID that any of the streams mints.
     fn activity(&self) -> u64 {
-        self.streams.iter().filter_map(|stream| stream.line.cursor.next()).fold(0, u64::wrapping_add)
+        self.streams.iter().filter_map(|stream| stream.shared.cursor.next()).fold(0, u64::wrapping_add)
     }
 
     /// Where a new window begins: at the start of the longest current tick, so that IDs of this tick can be minted at
@@ -258,22 +258,22 @@ impl SlotGroup {
         self.streams.iter().filter_map(begun).fold(millis, u64::min)
     }
 
-    fn renew(&mut self, index: usize, desk: &mut RequestQueue, now: &Now) {
-        if !self.may_reserve(desk, now) {
+    fn renew(&mut self, index: usize, requests: &mut RequestQueue, now: &Now) {
+        if !self.may_reserve(requests, now) {
             return;
         }
         let floor = self.floor(now);
         let Some(held) = &mut self.held else { return };
         let retried = mutate!(held.unanswered.take(), RetryWithFreshToken => None);
-        let token = retried.unwrap_or_else(|| desk.token());
+        let token = retried.unwrap_or_else(|| requests.token());
         let max_mark = mutate!(held.end, RetryWithFreshToken => held.bound_of_a_retry());
         let request = Reserve {
             key: Key::slot(self.bits, held.worker),
             floor: mutate!(floor, FloorIgnored => 0),
             count: if held.end > now.stamp.millis() {
-                desk.settings.window_ms
+                requests.settings.window_ms
             } else {
-                desk.first_window() + (now.stamp.millis() - floor)
+                requests.first_window() + (now.stamp.millis() - floor)
             },
             max_mark: mutate!(max_mark, RenewOverOthers => crate::ledger::MAX_MARK),
             token,
@@ -283,12 +283,12 @@ impl SlotGroup {
             create: true,
             note: None,
         };
-        held.renewing = Some((desk.ask(Purpose::SlotGroup(index), Op::Reserve(request)), token));
+        held.renewing = Some((requests.ask(Purpose::SlotGroup(index), Op::Reserve(request)), token));
     }
 
-    fn acquire(&mut self, index: usize, desk: &mut RequestQueue, now: &Now) {
+    fn acquire(&mut self, index: usize, requests: &mut RequestQueue, now: &Now) {
         let asked = self.acquiring.as_ref().is_some_and(|acquiring| acquiring.call.is_some());
-        if asked || !self.may_reserve(desk, now) {
+        if asked || !self.may_reserve(requests, now) {
             return;
         }
         let (workers, bits) = (self.workers, self.bits);
@@ -296,31 +296,32 @@ impl SlotGroup {
         let (is_fixed, floor) = (workers.len() == 1, self.floor(now));
         let taken = |worker: u64| held == Some(worker) || !is_fixed && deleted.contains(&worker);
         let looked = self.looked;
-        let acquiring =
-            self.acquiring.get_or_insert_with(|| Acquiring::new(&workers, bits, looked, desk, now, floor));
-        let Some((worker, max_mark)) = acquiring.next(&self.workers, |worker| !taken(worker), desk, now)
+        let acquiring = self
+            .acquiring
+            .get_or_insert_with(|| Acquiring::new(&workers, bits, looked, requests, now, floor));
+        let Some((worker, max_mark)) = acquiring.next(&self.workers, |worker| !taken(worker), requests, now)
         else {
             let free = acquiring.least;
             let Acquiring { first, stride, index, .. } = *acquiring;
             let times = looked.map_or(0, |looked| looked.times.saturating_add(1));
             self.looked = Some(Look { first, stride, index: index % workers.len(), times });
             self.acquiring = None;
-            return self.slots_are_out(free, times, desk, now);
+            return self.slots_are_out(free, times, requests, now);
         };
         let request = Reserve {
             key: Key::slot(self.bits, worker),
             floor: mutate!(floor, FloorIgnored => 0),
-            count: desk.first_window() + (now.stamp.millis() - floor),
+            count: requests.first_window() + (now.stamp.millis() - floor),
             max_mark,
             token: acquiring.token,
             create: true,
-            note: Some(desk.settings.owner.note(now.stamp.time())),
+            note: Some(requests.settings.owner.note(now.stamp.time())),
         };
-        acquiring.call = Some(desk.ask(Purpose::SlotGroup(index), Op::Reserve(request)));
+        acquiring.call = Some(requests.ask(Purpose::SlotGroup(index), Op::Reserve(request)));
     }
 
     /// Waiting callers get the error. Later callers ask again.
-    fn slots_are_out(&mut self, free: Option<u64>, times: u32, desk: &mut RequestQueue, now: &Now) {
+    fn slots_are_out(&mut self, free: Option<u64>, times: u32, requests: &mut RequestQueue, now: &Now) {
         let left = free.map(|mark| mark.saturating_sub(now.stamp.millis()));
         if let Some(left) = left.filter(|left| *left <= SOON_MS && self.workers.len() <= PROBED_AT_ONCE) {
             // A node has just closed there, and another look is cheap.
@@ -331,7 +332,7 @@ impl SlotGroup {
         let (few, many) = LOOKS_APART_MS;
         let longest = if self.workers.len() <= PROBED_AGAIN { few } else { many };
         let apart = (PROBE_AGAIN_MS << times.min(8)).min(longest);
-        let random = desk.random();
+        let random = requests.random();
         // A slot without renewals is free when its mark has passed. Nodes that wait for it must not ask at the same moment.
         let left = free.since(now.stamp.time()).max(0).unsigned_abs();
         let until_free = left.max(PROBE_AGAIN_MS / 2) + random % (PROBE_AGAIN_MS / 4);
@@ -355,7 +356,7 @@ impl SlotGroup {
         id: u64,
         answer: Result<Reply, LedgerError>,
         index: usize,
-        desk: &mut RequestQueue,
+        requests: &mut RequestQueue,
         now: &Now,
         clock: &Clock,
     ) {
@@ -363,18 +364,18 @@ impl SlotGroup {
         if let Some((call, token)) = self.held.as_ref().and_then(|held| held.renewing)
             && call == id
         {
-            self.renewed(answer, token, desk, now);
+            self.renewed(answer, token, requests, now);
         } else if self.acquiring.as_ref().is_some_and(|acquiring| acquiring.call == Some(id)) {
-            self.probed(answer, desk, now, clock);
+            self.probed(answer, requests, now, clock);
         }
-        self.step(index, desk, &clock.look());
+        self.step(index, requests, &clock.look());
     }
 
     fn renewed(
         &mut self,
         answer: Result<Reply, LedgerError>,
         token: Token,
-        desk: &mut RequestQueue,
+        requests: &mut RequestQueue,
         now: &Now,
     ) {
         let Some(held) = &mut self.held else { return };
@@ -388,7 +389,7 @@ impl SlotGroup {
             Err(LedgerError::Unavailable(cause)) => {
                 held.unanswered = Some(token);
                 let left = held.end.saturating_sub(now.stamp.millis());
-                let trouble = desk.unavailable(cause, now, &mut self.pause, left);
+                let trouble = requests.unavailable(cause, now, &mut self.pause, left);
                 self.set_trouble(Some(trouble));
             }
             // The ledger remembers the slot, so no other node has, or will get, the rest of this window.
@@ -403,7 +404,7 @@ impl SlotGroup {
     fn probed(
         &mut self,
         answer: Result<Reply, LedgerError>,
-        desk: &mut RequestQueue,
+        requests: &mut RequestQueue,
         now: &Now,
         clock: &Clock,
     ) {
@@ -422,15 +423,15 @@ impl SlotGroup {
                     acquiring.least = Some(acquiring.least.map_or(mark, |least| least.min(mark)));
                 }
                 if self.workers.len() == 1 {
-                    self.fixed_is_taken(mark, note.as_deref(), desk, now, clock);
+                    self.fixed_is_taken(mark, note.as_deref(), requests, now, clock);
                 } else if std::mem::take(&mut acquiring.unjudged) {
                     // If this node may not continue in the slot, it probes the next one.
-                    self.goes_on(worker, mark, note.as_deref(), desk, clock);
+                    self.goes_on(worker, mark, note.as_deref(), requests, clock);
                 }
             }
             Err(LedgerError::Unavailable(cause)) => {
                 acquiring.repeat = true;
-                let trouble = desk.unavailable(cause, now, &mut self.pause, 0);
+                let trouble = requests.unavailable(cause, now, &mut self.pause, 0);
                 self.set_trouble(Some(trouble));
             }
             Err(LedgerError::Missing(_)) if self.workers.len() > 1 => {
@@ -442,11 +443,11 @@ impl SlotGroup {
 
     /// Whether the mark of a slot was left by an earlier run of this node, by its owner note, or by this process itself.
     /// Safety does not depend on it: no node mints in time that another has reserved.
-    fn was_ours(&self, worker: u64, mark: u64, note: Option<&str>, desk: &RequestQueue) -> bool {
+    fn was_ours(&self, worker: u64, mark: u64, note: Option<&str>, requests: &RequestQueue) -> bool {
         let owner: Option<Owner> = note.and_then(|note| note.parse().ok());
         // No other node has reserved there since: this process's own windows end at the mark.
         let own = self.ends.get(&worker) == Some(&mark);
-        own || owner.is_some_and(|owner| (desk.settings.is_gone)(&owner))
+        own || owner.is_some_and(|owner| (requests.settings.is_gone)(&owner))
     }
 
     /// Continues in a slot where an earlier run of this node stopped, if there was one and the clock may start there.
@@ -455,11 +456,11 @@ impl SlotGroup {
         worker: u64,
         mark: u64,
         note: Option<&str>,
-        desk: &RequestQueue,
+        requests: &RequestQueue,
         clock: &Clock,
     ) -> bool {
         let goes_on =
-            self.was_ours(worker, mark, note, desk) && clock.start_at(UnixMillis::from_position(mark));
+            self.was_ours(worker, mark, note, requests) && clock.start_at(UnixMillis::from_position(mark));
         if let Some(acquiring) = &mut self.acquiring
             && goes_on
         {
@@ -474,12 +475,12 @@ impl SlotGroup {
         &mut self,
         mark: u64,
         note: Option<&str>,
-        desk: &RequestQueue,
+        requests: &RequestQueue,
         now: &Now,
         clock: &Clock,
     ) {
         let (worker, until) = (self.workers.first(), UnixMillis::from_position(mark));
-        if self.goes_on(worker, mark, note, desk, clock) {
+        if self.goes_on(worker, mark, note, requests, clock) {
             return;
         }
         self.acquiring = None;
@@ -490,7 +491,7 @@ impl SlotGroup {
         self.pause.set(now.mono.plus(PROBE_AGAIN_MS));
         self.wanted = false;
         let who = note.unwrap_or("an owner that left no note");
-        let text = if self.was_ours(worker, mark, note, desk) {
+        let text = if self.was_ours(worker, mark, note, requests) {
             format!(
                 "worker {worker} was reserved until {until} by an earlier run of this node ({who}), which is further ahead than clock.max_hold: wait until then, raise clock.max_hold, or give this node another worker id"
             )
@@ -540,10 +541,10 @@ impl SlotGroup {
         (self.pause, self.wanted) = (Pause::default(), false);
         (self.trouble, self.looked) = (None, None);
         for stream in &self.streams {
-            stream.line.set_trouble(None);
+            stream.shared.set_trouble(None);
             // Callers that wanted it until now try again. A renewal needs callers that still want one then.
-            stream.line.take_wanted();
-            stream.line.waiters.wake();
+            stream.shared.take_wanted();
+            stream.shared.waiters.wake();
         }
     }
 
@@ -555,13 +556,13 @@ impl SlotGroup {
             (self.held, self.acquiring) = (None, None);
         }
         for stream in &self.streams {
-            stream.line.set_trouble(trouble.clone());
+            stream.shared.set_trouble(trouble.clone());
         }
         self.trouble = trouble;
     }
 
     /// Closes the streams and gives back the window from the first tick in which no stream minted.
-    pub(crate) fn give_back(&mut self, desk: &mut RequestQueue, now: &Now) {
+    pub(crate) fn give_back(&mut self, requests: &mut RequestQueue, now: &Now) {
         self.on_new_era(now);
         let unminted = self.streams.iter().filter_map(|stream| stream.close()).max();
         let Some(held) = self.held.take() else { return };
@@ -570,12 +571,12 @@ impl SlotGroup {
         // If a renewal has taken effect meanwhile, the record has another token, and the ledger ignores the give-back.
         if from < held.end && !held.lost {
             let key = Key::slot(self.bits, held.worker);
-            desk.ask(Purpose::GiveBack, Op::GiveBack { key, token: held.token, from });
+            requests.ask(Purpose::GiveBack, Op::GiveBack { key, token: held.token, from });
         }
     }
 
     pub(crate) fn stop(&self, stopped: &Stopped) {
-        self.streams.iter().for_each(|stream| stream.line.stop(stopped));
+        self.streams.iter().for_each(|stream| stream.shared.stop(stopped));
     }
 
     pub(crate) fn deadline(&self, settings: &NodeSettings, now: &Now) -> Option<MonoMillis> {
@@ -620,14 +621,15 @@ impl Acquiring {
         workers: &Workers,
         bits: u32,
         looked: Option<Look>,
-        desk: &mut RequestQueue,
+        requests: &mut RequestQueue,
         now: &Now,
         floor: u64,
     ) -> Self {
         let count = workers.len();
         let coprime = |stride: u64| gcd(stride, count) == 1;
-        let mut stride =
-            || std::iter::repeat_with(|| desk.random() % count.max(1) + 1).find(|&stride| coprime(stride));
+        let mut stride = || {
+            std::iter::repeat_with(|| requests.random() % count.max(1) + 1).find(|&stride| coprime(stride))
+        };
         let (stride, index, most) = match looked {
             Some(Look { stride, index, .. }) => (stride, index, index + count.min(PROBED_AGAIN)),
             None => (stride().unwrap_or(1), 0, count.min(MOST_PROBED)),
@@ -635,9 +637,9 @@ impl Acquiring {
         Self {
             call: None,
             worker: 0,
-            token: desk.token(),
+            token: requests.token(),
             repeat: false,
-            first: looked.map_or_else(|| desk.random() % count, |looked| looked.first),
+            first: looked.map_or_else(|| requests.random() % count, |looked| looked.first),
             stride,
             index,
             most,
@@ -645,7 +647,7 @@ impl Acquiring {
             refused: Vec::new(),
             least: None,
             second_pass: None,
-            at_hand: at_hand(workers, bits, desk, now, floor).into_iter(),
+            at_hand: at_hand(workers, bits, requests, now, floor).into_iter(),
             unjudged: false,
             own_mark: None,
             goes_on_at: 0,
@@ -657,17 +659,17 @@ impl Acquiring {
         &mut self,
         workers: &Workers,
         may_be_probed: impl Fn(u64) -> bool,
-        desk: &mut RequestQueue,
+        requests: &mut RequestQueue,
         now: &Now,
     ) -> Option<(u64, u64)> {
         let now = now.stamp.millis();
-        let quiet = now.saturating_sub(desk.settings.window_ms + QUIET_MS);
+        let quiet = now.saturating_sub(requests.settings.window_ms + QUIET_MS);
         let fixed = workers.len() == 1;
         if std::mem::take(&mut self.repeat) {
             let bound = if self.second_pass.is_some() || fixed { now } else { quiet };
             return Some((self.worker, bound.max(self.goes_on_at)));
         }
-        self.token = desk.token();
+        self.token = requests.token();
         self.goes_on_at = self.own_mark.take().unwrap_or(0);
         if self.goes_on_at > 0 {
             return Some((self.worker, self.goes_on_at));
@@ -710,13 +712,13 @@ impl Acquiring {
 
 /// The slots that the ledger has at hand with room for a window. Slots for which the steady clock must be put ahead
 /// the least come first. If the ledger behind is out of reach, there are no others.
-fn at_hand(workers: &Workers, bits: u32, desk: &RequestQueue, now: &Now, floor: u64) -> Vec<u64> {
+fn at_hand(workers: &Workers, bits: u32, requests: &RequestQueue, now: &Now, floor: u64) -> Vec<u64> {
     if workers.len() == 1 {
         return Vec::new();
     }
-    let mut slots = (desk.settings.at_hand)(bits);
+    let mut slots = (requests.settings.at_hand)(bits);
     slots.retain(|slot| {
-        let most = desk.settings.window_ms + (now.stamp.millis() - floor);
+        let most = requests.settings.window_ms + (now.stamp.millis() - floor);
         workers.contains(slot.worker) && slot.end.saturating_sub(slot.mark.max(floor)) >= most
     });
     slots.sort_by_key(|slot| slot.mark);

@@ -164,17 +164,17 @@ impl Rig {
     fn segment_of(&mut self, name: &str, steps: Steps, increment: u64, offset: u64) -> Arc<SegmentSupply> {
         let name = Name::new(name).unwrap();
         self.ledger.bind(&name, "segment", true).unwrap();
-        let line = SharedCursor::new(0, Arc::clone(&self.signal));
-        let numbers = Arc::new(SegmentSupply::new(increment, offset, line));
+        let shared = SharedCursor::new(0, Arc::clone(&self.signal));
+        let numbers = Arc::new(SegmentSupply::new(increment, offset, shared));
         self.node.add_refill(SegmentState::new(Key::name(&name), Arc::clone(&numbers), steps));
         numbers
     }
 
-    fn tally(&mut self, name: &str, shape: Option<DatedShape>) -> Name {
+    fn queue(&mut self, name: &str, shape: Option<DatedShape>) -> Name {
         let name = Name::new(name).unwrap();
         self.ledger.bind(&name, "counted", true).unwrap();
-        let tally = CounterQueue::new(name.clone(), shape.map(Arc::new));
-        self.node.add_tally(tally);
+        let queue = CounterQueue::new(name.clone(), shape.map(Arc::new));
+        self.node.add_queue(queue);
         name
     }
 
@@ -285,8 +285,8 @@ impl Rig {
             Ok(Draw::Got(Drawn { start, tag, .. })) => Mint::Got { position: start, worker: tag },
             Ok(Draw::Later(_)) => Mint::Later,
             Ok(Draw::NeedRange) => {
-                stream.line.want(1);
-                Mint::Empty(stream.line.check().err())
+                stream.shared.want(1);
+                Mint::Empty(stream.shared.check().err())
             }
         }
     }
@@ -306,7 +306,7 @@ impl Rig {
     fn number(&self, numbers: &SegmentSupply, count: u64) -> Result<u64, Option<MintError>> {
         match numbers.draw(self.clock.look().stamp.era(), count, true) {
             Draw::Got(Drawn { start, .. }) => Ok(start),
-            _ => Err(numbers.line.check().err()),
+            _ => Err(numbers.shared.check().err()),
         }
     }
 

@@ -313,7 +313,7 @@ fn a_chunk_gives_the_ids_of_its_positions_and_no_others() {
             }
         }
     }
-    let end = stream.line.cursor.next().unwrap();
+    let end = stream.shared.cursor.next().unwrap();
     let own: Vec<Id> = (first..end).map(|position| placer.place(position)).collect();
     assert!(ids.iter().all(|id| own.binary_search(id).is_ok()), "each was drawn");
     assert!(stream.layout.tick_of(end) > stream.layout.tick_of(first) + 1, "they lie in several ticks");

@@ -7,7 +7,7 @@ use crate::ledger::AtHand;
 fn rig(ledger: &Memory) -> (Rig, Arc<Stream>) {
     let mut rig = Rig::new(ledger, 1);
     let store = ledger.clone();
-    rig.node.desk.settings.at_hand = Box::new(move |bits| {
+    rig.node.requests.settings.at_hand = Box::new(move |bits| {
         let marks = store.list(&format!("s/{bits}/"), "", 10).unwrap();
         let slot = |worker| {
             let key = Key::slot(bits, worker);
@@ -81,7 +81,7 @@ fn a_slot_whose_store_is_too_short_for_a_window_or_that_is_not_ours_to_take_is_n
         [([slot(7, begin + WINDOW - 1); 1], 0..=1_023), ([slot(7, begin + 60_000); 1], 8..=9)]
     {
         let mut rig = Rig::new(&Memory::default(), 1);
-        rig.node.desk.settings.at_hand = Box::new(move |_| slots.to_vec());
+        rig.node.requests.settings.at_hand = Box::new(move |_| slots.to_vec());
         let stream = rig.snowflake(&Layout::TWITTER, Workers::range(10, pool).unwrap());
         assert_ne!(rig.mint_in(&stream), 7);
     }
@@ -132,7 +132,7 @@ fn a_slot_that_has_no_room_for_the_tick_that_has_begun_is_no_different() {
     for (short, worker) in [(0, true), (1, false)] {
         let mut rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN + 25_000), 600_000, false);
         let end = rig.now() + 600_000 - short;
-        rig.node.desk.settings.at_hand = Box::new(move |_| vec![AtHand { worker: 7, mark: 0, end }]);
+        rig.node.requests.settings.at_hand = Box::new(move |_| vec![AtHand { worker: 7, mark: 0, end }]);
         let stream = rig.snowflake(&minute, Workers::all(10).unwrap());
         assert_eq!(rig.mint_in(&stream) == 7, worker, "{short} ms too short");
     }

@@ -152,15 +152,15 @@ fn a_give_back_that_fails_costs_the_tail_and_no_more() {
 
 #[test]
 fn what_was_stopped_stays_stopped_whatever_is_said_later() {
-    let line = SharedCursor::new(0, Arc::default());
-    line.stop(&Stopped::closed());
+    let shared = SharedCursor::new(0, Arc::default());
+    shared.stop(&Stopped::closed());
     for later in [
         None,
         Some(BlockReason::Exhausted("used up".to_owned())),
         Some(BlockReason::Stopped(Stopped::other("too late"))),
     ] {
-        line.set_trouble(later);
-        assert_eq!(line.check(), Err(MintError::Stopped(Stopped::closed())));
+        shared.set_trouble(later);
+        assert_eq!(shared.check(), Err(MintError::Stopped(Stopped::closed())));
     }
 }
 

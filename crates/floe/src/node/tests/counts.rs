@@ -5,7 +5,7 @@ use crate::ledger::MAX_MARK;
 
 fn counter() -> (Rig, Name, Key) {
     let mut rig = Rig::new(&Memory::default(), 1);
-    let name = rig.tally("count", None);
+    let name = rig.queue("count", None);
     let key = Key::name(&name);
     (rig, name, key)
 }
@@ -202,7 +202,7 @@ fn an_answer_of_another_length_stops_the_counter() {
         assert!(
             matches!(ticket.answered(), Some(Err(MintError::Stopped(Stopped { cause: text, .. }))) if text.contains("not fit"))
         );
-        assert!(!rig.node.unload_tally(&name), "what stopped stays");
+        assert!(!rig.node.unload_queue(&name), "what stopped stays");
     }
 }
 

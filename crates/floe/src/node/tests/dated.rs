@@ -25,7 +25,7 @@ fn at(zone: &str, date: Date, hour: i8, minute: i8) -> i64 {
 /// A node of its own clock, which serves the one name that all share.
 fn node(ledger: &Memory, seed: u64, wall: i64, shape: &DatedShape) -> (Rig, Name) {
     let mut rig = Rig::with(ledger, seed, Hands::at(wall), WINDOW, false);
-    let name = rig.tally("invoice", Some(shape.clone()));
+    let name = rig.queue("invoice", Some(shape.clone()));
     (rig, name)
 }
 
@@ -222,7 +222,7 @@ fn digits_that_are_used_up_refuse_until_the_next_day() {
     assert!(matches!(answers[2], Err(MintError::Exhausted(_))));
     assert_eq!(answers[3], Ok("INV2026112198".to_owned()));
     assert!(matches!(mint(&mut rig, &name, 1), Err(MintError::Exhausted(_))));
-    let barred = |rig: &Rig| rig.node.tally(&name).unwrap().barred(&rig.clock.look());
+    let barred = |rig: &Rig| rig.node.queue(&name).unwrap().barred(&rig.clock.look());
     assert!(matches!(barred(&rig), Some(MintError::Exhausted(_))), "{:?}", barred(&rig));
     rig.hands.pass(60_000);
     assert_eq!(barred(&rig), None, "the next day has all its numbers");

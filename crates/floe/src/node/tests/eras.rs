@@ -98,7 +98,7 @@ fn a_mark_one_number_below_what_was_held_stops_the_segment() {
 fn a_mark_one_number_below_what_was_seen_stops_the_counter() {
     for back in [0, 1] {
         let mut rig = Rig::new(&Memory::default(), 1);
-        let name = rig.tally("count", None);
+        let name = rig.queue("count", None);
         rig.enqueue(&name, 5);
         rig.settle();
         let ticket = rig.enqueue(&name, 1);
@@ -120,7 +120,7 @@ fn a_mark_one_number_below_what_was_seen_stops_the_counter() {
 fn a_mark_below_what_was_seen_before_an_outage_stops_all_that_rest_on_it() {
     let mut rig = Rig::with(&Memory::default(), 11, Hands::at(BEGIN), WINDOW, true);
     let stream = rig.snowflake(&Layout::TWITTER, Workers::one(10, 3).unwrap());
-    let (numbers, name) = (rig.segment("tickets", STEPS), rig.tally("count", None));
+    let (numbers, name) = (rig.segment("tickets", STEPS), rig.queue("count", None));
     rig.mint_in(&stream);
     rig.numbers_after_settling(&numbers, 15);
     rig.enqueue(&name, 5);
@@ -151,7 +151,7 @@ fn windows_that_are_a_little_apart_are_not_one() {
         let worker = rig.mint_in(&stream);
         rig.hands.pass(first_end(&rig) + gap - rig.now());
         assert_eq!(rig.mint_in(&stream), worker, "the slot is renewed");
-        let owned = stream.line.cursor.owned().current;
+        let owned = stream.shared.cursor.owned().current;
         let begins = Layout::TWITTER.time_of(Layout::TWITTER.tick_of(owned.start)).position();
         assert_eq!(begins, Some(rig.now()), "a gap of {gap} ms is nobody's, or somebody else's (I5)");
     }
@@ -165,7 +165,7 @@ fn ranges_that_are_one_number_apart_are_not_one() {
     assert_eq!(rig.numbers_after_settling(&numbers, 12), 0);
     assert_eq!(rig.other(&tickets, 0, 1, None), 21);
     rig.settle();
-    let owned = numbers.line.cursor.owned();
+    let owned = numbers.shared.cursor.owned();
     assert_eq!((owned.current.end, owned.spare.start), (20, 21), "20 is somebody else's");
     // A spare is there already, and the next range begins one number behind it.
     let theirs = owned.spare.end;

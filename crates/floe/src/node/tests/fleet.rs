@@ -67,10 +67,10 @@ impl Fleet {
     fn born(&mut self, hands: Hands) -> Life {
         self.seed += 1;
         let mut rig = Rig::with(&self.ledger, self.seed, hands, 100, self.seed.is_multiple_of(2));
-        rig.node.desk.settings.is_gone = Box::new(|_| true);
+        rig.node.requests.settings.is_gone = Box::new(|_| true);
         let streams = layouts().map(|(layout, workers)| rig.snowflake(&layout, workers)).into();
         let numbers = rig.segment("tickets", Steps { min: 4, max: 32, refill_ms: 50 });
-        let counter = rig.tally("count", None);
+        let counter = rig.queue("count", None);
         Life {
             rig,
             streams,
@@ -275,7 +275,7 @@ impl Life {
     /// A copy of this process may mint in all that was reserved up to now.
     fn forget(&mut self) {
         self.owned.clear();
-        self.stale = self.rig.node.desk.last_call;
+        self.stale = self.rig.node.requests.last_call;
     }
 }
 

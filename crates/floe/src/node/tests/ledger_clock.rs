@@ -80,7 +80,7 @@ fn ten_seconds_are_allowed_either_way() {
 #[test]
 fn a_node_that_is_told_to_ignore_the_ledgers_clock_does_not_ask_for_it() {
     let (mut rig, stream) = by_hand();
-    rig.node.desk().settings.check_clock = false;
+    rig.node.requests().settings.check_clock = false;
     rig.mint_in(&stream);
     rig.hands.set(HOUR);
     rig.mint_in(&stream);
@@ -389,12 +389,12 @@ fn a_ledger_that_does_not_say_its_time_is_unavailable_and_asked_until_it_does() 
         assert!((12..=400).contains(&pause), "round {round}: {pause}");
         rig.hands.pass(pause);
     }
-    assert!(rig.node.desk().down().is_some());
+    assert!(rig.node.requests().down().is_some());
     let (asked, now) = (question(&mut rig), rig.right_time());
-    rig.node.desk().silent_since(now);
+    rig.node.requests().silent_since(now);
     say(&mut rig, asked, now.get());
-    assert!(rig.node.desk().down().is_none(), "it answers");
-    assert_eq!(rig.node.desk().silent_since(now.plus(1)), now.plus(1), "which ends a silence");
+    assert!(rig.node.requests().down().is_none(), "it answers");
+    assert_eq!(rig.node.requests().silent_since(now.plus(1)), now.plus(1), "which ends a silence");
     rig.settle();
     assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
 }

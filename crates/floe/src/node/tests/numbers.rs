@@ -71,7 +71,7 @@ fn the_step_follows_the_rate_inside_its_bounds() {
         (0..5)
             .map(|_| {
                 rig.hands.pass(interval);
-                while numbers.line.cursor.left() >= numbers.low.load(Ordering::Relaxed) {
+                while numbers.shared.cursor.left() >= numbers.low.load(Ordering::Relaxed) {
                     rig.number(&numbers, 1).unwrap();
                 }
                 let (id, request) = rig.reserve();
@@ -115,9 +115,9 @@ fn what_is_left_in_two_pieces_is_no_batch() {
     assert_eq!(rig.numbers_after_settling(&numbers, 12), 0);
     rig.other(&tickets(), 0, 7, None);
     rig.settle();
-    let owned = numbers.line.cursor.owned();
+    let owned = numbers.shared.cursor.owned();
     let whole = owned.spare.end - owned.spare.start + 1;
-    assert!(numbers.line.cursor.left() >= whole, "{owned:?}");
+    assert!(numbers.shared.cursor.left() >= whole, "{owned:?}");
     assert_eq!(rig.number(&numbers, whole), Err(None));
     rig.settle();
     assert_eq!(rig.number(&numbers, whole), Ok(owned.spare.start));
@@ -178,11 +178,11 @@ fn a_range_that_does_not_follow_is_a_spare_and_nothing_in_hand_is_lost() {
 fn the_next_range_is_wanted_when_too_little_is_left_behind_a_lease() {
     let numbers = SegmentSupply::new(1, 0, SharedCursor::new(0, Arc::default()));
     numbers.low.store(4, Ordering::Relaxed);
-    numbers.line.cursor.publish(&Owned { current: 0..10, ..Owned::default() }, 0);
+    numbers.shared.cursor.publish(&Owned { current: 0..10, ..Owned::default() }, 0);
     let stamp = Stamp::new(0, UnixMillis::new(5));
     for number in 0..10 {
         assert_eq!(numbers.draw_one(stamp), Some(number));
-        assert_eq!(numbers.line.take_wanted().is_some(), 10 - (number + 1) < 4, "after {number}");
+        assert_eq!(numbers.shared.take_wanted().is_some(), 10 - (number + 1) < 4, "after {number}");
     }
     assert_eq!(numbers.draw_one(stamp), None);
 }
@@ -191,7 +191,7 @@ fn the_next_range_is_wanted_when_too_little_is_left_behind_a_lease() {
 #[test]
 fn one_number_of_the_era_before_is_not_drawn() {
     let numbers = SegmentSupply::new(1, 0, SharedCursor::new(0, Arc::default()));
-    numbers.line.cursor.publish(&Owned { current: 0..10, ..Owned::default() }, 0);
+    numbers.shared.cursor.publish(&Owned { current: 0..10, ..Owned::default() }, 0);
     let draw = |era| numbers.draw_one(Stamp::new(era, UnixMillis::new(5)));
     assert_eq!((draw(0), draw(1), draw(0)), (Some(0), None, Some(1)));
 }
@@ -201,7 +201,7 @@ fn one_number_of_the_era_before_is_not_drawn() {
 fn a_minters_numbers_end_with_their_range_and_with_their_era() {
     let numbers = SegmentSupply::new(3, 2, SharedCursor::new(0, Arc::default()));
     numbers.low.store(64, Ordering::Relaxed);
-    numbers.line.cursor.publish(&Owned { current: 0..1_000, ..Owned::default() }, 0);
+    numbers.shared.cursor.publish(&Owned { current: 0..1_000, ..Owned::default() }, 0);
     let at = |era, millis| Stamp::new(era, UnixMillis::new(millis));
     let mut chunk = NumberChunk::new(&numbers);
     let mut minted = |stamp: Option<Stamp>, era| {
@@ -222,17 +222,17 @@ fn a_minters_numbers_end_with_their_range_and_with_their_era() {
     assert_eq!(minted(None, 0), (false, Some(11)), "which is no word that was seen");
     // Drawn up to 14 by now.
     assert_eq!(minted(Some(at(0, 6)), 0), (false, Some(12)), "nor is the one before it any more");
-    numbers.line.cursor.publish(&Owned { current: 0..1_000, spare: 2_000..3_000, ..Owned::default() }, 0);
+    numbers.shared.cursor.publish(&Owned { current: 0..1_000, spare: 2_000..3_000, ..Owned::default() }, 0);
     assert_eq!(minted(Some(at(0, 7)), 0), (false, Some(14)), "another range: half as many are drawn anew");
     assert_eq!(minted(Some(at(1, 7)), 1), (false, None), "a copy of the process has these too");
-    assert_eq!(numbers.line.cursor.close(), Some(16));
-    numbers.line.cursor.publish(&Owned { current: 5_000..6_000, era: 1, ..Owned::default() }, 5_000);
+    assert_eq!(numbers.shared.cursor.close(), Some(16));
+    numbers.shared.cursor.publish(&Owned { current: 5_000..6_000, era: 1, ..Owned::default() }, 5_000);
     assert_eq!(minted(Some(at(1, 7)), 1), (false, Some(5_000)));
     assert_eq!(minted(Some(at(1, 7)), 1), (false, Some(5_001)));
     assert_eq!(minted(Some(at(1, 7)), 1), (true, Some(5_002)), "and draws several again");
     let four: Vec<_> = (0..4).map(|_| minted(None, 1)).collect();
     assert_eq!(four, [5_003, 5_004, 5_005, 5_006].map(|number| (false, Some(number))), "and mints them all");
-    numbers.line.cursor.close();
+    numbers.shared.cursor.close();
     assert_eq!(minted(Some(at(1, 7)), 1), (false, None), "closed");
 }
 
@@ -314,7 +314,7 @@ fn a_mark_below_what_was_held_stops_the_segment() {
     };
     assert!(text.contains("went backwards") && text.contains("marks raise"), "{text}");
     rig.settle();
-    assert!(!rig.node.unload_refill(&numbers.line, &rig.clock), "nobody waits, but what stopped stays");
+    assert!(!rig.node.unload_refill(&numbers.shared, &rig.clock), "nobody waits, but what stopped stays");
     rig.node.close(&rig.clock);
     rig.collect();
     assert!(rig.calls.is_empty());
@@ -356,10 +356,10 @@ fn a_new_era_empties_the_hands_of_idle_names_too() {
     let mut rig = Rig::new(&Memory::default(), 1);
     let numbers = rig.segment("tickets", STEPS);
     rig.numbers_after_settling(&numbers, 1);
-    assert_eq!(numbers.line.cursor.left(), 19);
+    assert_eq!(numbers.shared.cursor.left(), 19);
     rig.clock.invalidate();
     rig.settle();
-    assert_eq!(numbers.line.cursor.left(), 0, "what the status tells");
+    assert_eq!(numbers.shared.cursor.left(), 0, "what the status tells");
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn a_retry_that_gets_less_than_is_wanted_by_now_asks_on() {
 fn a_step_touches_the_names_that_are_wanted_and_no_others() {
     let mut rig = Rig::new(&Memory::default(), 1);
     let all: Vec<_> = (0..1_000).map(|n| rig.segment(&format!("tickets-{n}"), STEPS)).collect();
-    let counts: Vec<_> = (0..1_000).map(|n| rig.tally(&format!("count-{n}"), None)).collect();
+    let counts: Vec<_> = (0..1_000).map(|n| rig.queue(&format!("count-{n}"), None)).collect();
     for round in 0..3 {
         while rig.number(&all[7], 30).is_ok() {}
         // Whoever wants twice is on the list once.
@@ -391,17 +391,17 @@ fn a_step_touches_the_names_that_are_wanted_and_no_others() {
         }
         rig.step();
         assert_eq!(rig.node.busy_refills.iter().collect::<Vec<_>>(), [&7]);
-        assert_eq!(rig.node.busy_tallies.iter().collect::<Vec<_>>(), [&counts[3]]);
+        assert_eq!(rig.node.busy_queues.iter().collect::<Vec<_>>(), [&counts[3]]);
         assert_eq!(rig.calls.len(), 2);
         // One that gets no answer stays, and one that has been served is off.
         if round == 1 {
             rig.fail_all();
             rig.step();
-            assert_eq!((rig.node.busy_refills.len(), rig.node.busy_tallies.len()), (1, 1));
+            assert_eq!((rig.node.busy_refills.len(), rig.node.busy_queues.len()), (1, 1));
             rig.hands.pass(400);
         }
         rig.settle();
-        assert!(rig.node.busy_refills.is_empty() && rig.node.busy_tallies.is_empty());
+        assert!(rig.node.busy_refills.is_empty() && rig.node.busy_queues.is_empty());
         assert!(rig.node.deadline(&rig.clock.look()).is_none());
     }
 }
@@ -430,7 +430,7 @@ fn a_refill_that_failed_and_is_not_needed_any_more_is_forgotten() {
         rig.settle();
     }
     let low = numbers.low.load(Ordering::Relaxed);
-    while numbers.line.cursor.left() >= low {
+    while numbers.shared.cursor.left() >= low {
         rig.number(&numbers, 1).unwrap();
     }
     // It has lasted long this time: half the step would do, and that much is left.

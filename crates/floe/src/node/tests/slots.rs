@@ -328,7 +328,7 @@ fn no_trouble_of_one_width_outlives_it_while_another_one_mints() {
     for group in &rig.node.groups {
         assert!(group.trouble().is_none() && group.window().is_some());
     }
-    assert!(rig.node.desk().down().is_none());
+    assert!(rig.node.requests().down().is_none());
 }
 
 #[test]
@@ -484,7 +484,7 @@ fn each_of_those_that_wait_for_the_ledger_has_a_time_to_ask_again() {
     for waits in ["another slot", "a counter", "a segment"] {
         let mut rig = Rig::new(&Memory::default(), 5);
         let (first, second) = (rig.twitter(), rig.snowflake(&Layout::TWITTER, Workers::one(10, 7).unwrap()));
-        let (count, numbers) = (rig.tally("count", None), rig.segment("tickets", STEPS));
+        let (count, numbers) = (rig.queue("count", None), rig.segment("tickets", STEPS));
         rig.mint_in(&first);
         let ticket = match waits {
             "a counter" => Some(rig.enqueue(&count, 1)),
@@ -493,7 +493,7 @@ fn each_of_those_that_wait_for_the_ledger_has_a_time_to_ask_again() {
                 None
             }
             _ => {
-                second.line.want(1);
+                second.shared.want(1);
                 None
             }
         };

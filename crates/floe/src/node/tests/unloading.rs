@@ -15,10 +15,10 @@ fn a_mark_one_number_below_where_a_segment_was_unloaded_stops_it() {
                 rig.clock.invalidate();
                 held_to = 2 * STEPS.min;
             }
-            assert!(rig.node.unload_refill(&numbers.line, &rig.clock));
+            assert!(rig.node.unload_refill(&numbers.shared, &rig.clock));
             if idle_again {
                 let unused = rig.segment("tickets", STEPS);
-                assert!(rig.node.unload_refill(&unused.line, &rig.clock));
+                assert!(rig.node.unload_refill(&unused.shared, &rig.clock));
             }
             rig.settle();
             assert_eq!(rig.mark(&Key::name(&Name::new("tickets").unwrap())), held_to);
@@ -45,14 +45,14 @@ fn a_mark_one_number_below_where_a_segment_was_unloaded_stops_it() {
 fn a_mark_one_number_below_where_a_counter_was_unloaded_stops_it() {
     for (minted, back) in [(1, 0), (1, 1), (5, 0), (5, 1)] {
         let mut rig = Rig::new(&Memory::default(), 1);
-        let name = rig.tally("count", None);
+        let name = rig.queue("count", None);
         rig.enqueue(&name, minted);
         rig.settle();
-        assert!(rig.node.unload_tally(&name));
+        assert!(rig.node.unload_queue(&name));
         // It comes back, and nobody uses it.
-        rig.tally("count", None);
-        assert!(rig.node.unload_tally(&name));
-        rig.tally("count", None);
+        rig.queue("count", None);
+        assert!(rig.node.unload_queue(&name));
+        rig.queue("count", None);
         let ticket = rig.enqueue(&name, 1);
         let (id, _) = rig.reserve();
         let mark = minted - back;
@@ -70,28 +70,28 @@ fn a_mark_one_number_below_where_a_counter_was_unloaded_stops_it() {
 #[test]
 fn a_name_whose_answer_is_awaited_stays() {
     let mut rig = Rig::new(&Memory::default(), 1);
-    let (numbers, name) = (rig.segment("tickets", STEPS), rig.tally("count", None));
+    let (numbers, name) = (rig.segment("tickets", STEPS), rig.queue("count", None));
     assert_eq!(rig.number(&numbers, 1), Err(None));
     let ticket = rig.enqueue(&name, 1);
     rig.step();
-    assert!(!rig.node.unload_refill(&numbers.line, &rig.clock));
-    assert!(!rig.node.unload_tally(&name));
+    assert!(!rig.node.unload_refill(&numbers.shared, &rig.clock));
+    assert!(!rig.node.unload_queue(&name));
     rig.settle();
     assert_eq!((rig.number(&numbers, 1), ticket.answered()), (Ok(0), Some(Ok(0))));
-    assert!(rig.node.unload_refill(&numbers.line, &rig.clock));
-    assert!(rig.node.unload_tally(&name));
+    assert!(rig.node.unload_refill(&numbers.shared, &rig.clock));
+    assert!(rig.node.unload_queue(&name));
 }
 
 #[test]
 fn a_segment_that_comes_back_takes_no_other_ones_place() {
     let mut rig = Rig::new(&Memory::default(), 1);
     let (first, second) = (rig.segment("first", STEPS), rig.segment("second", STEPS));
-    assert!(rig.node.unload_refill(&first.line, &rig.clock));
+    assert!(rig.node.unload_refill(&first.shared, &rig.clock));
     let (first, third) = (rig.segment("first", STEPS), rig.segment("third", STEPS));
     for numbers in [&first, &second, &third] {
         assert_eq!(rig.numbers_after_settling(numbers, 1), 0);
     }
-    assert!(rig.node.unload_refill(&first.line, &rig.clock));
+    assert!(rig.node.unload_refill(&first.shared, &rig.clock));
     assert!(matches!(rig.number(&first, 1), Err(Some(MintError::Stopped(_)))));
     assert_eq!((rig.number(&second, 1), rig.number(&third, 1)), (Ok(1), Ok(1)));
 }
@@ -106,9 +106,9 @@ fn a_name_that_was_just_asked_for_stays_before_the_node_has_looked() {
         } else {
             assert_eq!(rig.number(&numbers, 1_000), Err(None), "and for more than is left");
         }
-        assert!(!rig.node.unload_refill(&numbers.line, &rig.clock));
+        assert!(!rig.node.unload_refill(&numbers.shared, &rig.clock));
         rig.settle();
         assert_eq!(rig.number(&numbers, 1), Ok(number));
     }
-    assert!(rig.node.unload_refill(&numbers.line, &rig.clock));
+    assert!(rig.node.unload_refill(&numbers.shared, &rig.clock));
 }

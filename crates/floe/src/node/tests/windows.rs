@@ -49,7 +49,7 @@ fn a_window_is_renewed_at_half_with_its_own_end_as_the_limit() {
     assert_eq!(end(&rig), held_to + WINDOW);
     // No further ahead than one window beyond the current one.
     rig.step();
-    stream.line.want(1);
+    stream.shared.want(1);
     rig.step();
     assert!(rig.calls.is_empty());
 }
@@ -135,7 +135,7 @@ fn who_has_time_left_does_not_press_a_ledger_that_is_gone() {
 fn who_wants_more_is_renewed_for_at_most_one_window_ahead() {
     let (mut rig, stream, _) = at_home(true);
     for _ in 0..50 {
-        stream.line.want(1);
+        stream.shared.want(1);
         rig.settle();
         assert!(end(&rig) <= rig.now() + 2 * WINDOW, "the mark runs away");
         rig.hands.pass(100);
@@ -187,10 +187,10 @@ fn a_gap_between_two_windows_is_never_owned() {
     let start = rig.now();
     rig.hands.pass(WINDOW / 2);
     rig.settle();
-    assert_eq!(stream.line.cursor.owned().current, owned(&rig, start), "two windows that touch are one");
+    assert_eq!(stream.shared.cursor.owned().current, owned(&rig, start), "two windows that touch are one");
     rig.hands.pass(60_000);
     rig.mint_in(&stream);
-    assert_eq!(stream.line.cursor.owned().current, owned(&rig, rig.now()), "and two that do not are not");
+    assert_eq!(stream.shared.cursor.owned().current, owned(&rig, rig.now()), "and two that do not are not");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn an_unanswered_renewal_is_repeated_with_the_same_token_and_marks_do_not_run_aw
     for _ in 0..200 {
         if id == 0 {
             // The effect is there, the reply is lost.
-            id = rig.node.desk.last_call;
+            id = rig.node.requests.last_call;
         }
         rig.answer(id, unavailable());
         rig.hands.pass(400);
@@ -250,7 +250,7 @@ fn without_the_ledger_the_window_is_minted_to_its_end_and_then_the_time_since_is
         rig.settle();
         assert!(rig.now() <= returned + 1_000, "a second has passed");
     }
-    assert!(rig.node.desk().down().is_none() && rig.node.groups[0].trouble().is_none());
+    assert!(rig.node.requests().down().is_none() && rig.node.groups[0].trouble().is_none());
 }
 
 #[test]
@@ -432,7 +432,7 @@ fn windows_of_two_slots_that_touch_are_not_one() {
     let (id, request) = rig.reserve();
     assert_ne!(request.key, key, "another slot");
     rig.answer(id, Ok(Reply::Got { start: held_to, end: held_to + WINDOW, previous_mark: 0 }));
-    let owned = stream.line.cursor.owned().current;
+    let owned = stream.shared.cursor.owned().current;
     let begins = Layout::TWITTER.time_of(Layout::TWITTER.tick_of(owned.start)).position();
     assert_eq!(begins, Some(held_to), "of the other slot nothing before that was reserved");
 }
@@ -441,7 +441,7 @@ fn windows_of_two_slots_that_touch_are_not_one() {
 fn an_answer_of_the_wrong_kind_stops_everything() {
     let (mut rig, stream, _) = at_home(true);
     let numbers = rig.segment("tickets", STEPS);
-    let counter = rig.tally("count", None);
+    let counter = rig.queue("count", None);
     assert_eq!(rig.numbers_after_settling(&numbers, 1), 0);
     let ticket = rig.enqueue(&counter, 1);
     rig.hands.pass(WINDOW / 2);
@@ -454,7 +454,7 @@ fn an_answer_of_the_wrong_kind_stops_everything() {
     assert_eq!(ticket.answered(), Some(Err(stopped.clone())));
     assert_eq!(rig.node.stopped(), Some("the file was replaced"));
     // Also what was being bound meanwhile.
-    let (late, late_count) = (rig.segment("late", STEPS), rig.tally("late-count", None));
+    let (late, late_count) = (rig.segment("late", STEPS), rig.queue("late-count", None));
     let wide = rig.snowflake(&Layout::SONYFLAKE, Workers::all(16).unwrap());
     assert_eq!((rig.number(&late, 1), rig.mint(&wide)), (Err(None), Mint::Empty(None)));
     rig.step();
@@ -463,10 +463,10 @@ fn an_answer_of_the_wrong_kind_stops_everything() {
     assert_eq!(rig.node.enqueue(&late_count, &Ticket::new(1), &rig.clock), Err(stopped));
     // Unloading and closing give nothing back to such a ledger, and change nothing of what is told.
     let unused = rig.segment("unused", STEPS);
-    for line in [&numbers.line, &unused.line] {
-        assert!(!rig.node.unload_refill(line, &rig.clock));
+    for shared in [&numbers.shared, &unused.shared] {
+        assert!(!rig.node.unload_refill(shared, &rig.clock));
     }
-    assert!(!rig.node.unload_tally(&late_count));
+    assert!(!rig.node.unload_queue(&late_count));
     rig.node.close(&rig.clock);
     rig.calls.clear();
     rig.collect();
