@@ -256,7 +256,8 @@ mod tests {
     use std::time::Duration;
 
     use crate::options::{CONNECT_TIMEOUT, MAX_WAIT};
-    use crate::{cache, mysql, object, offer, remote::pool, served, sqlite::witness};
+    use crate::sqlite::{ahead, witness};
+    use crate::{cache, mysql, object, offer, remote::pool, served};
 
     /// Sentences of the pages with a limit or a default of this crate. Small numbers are words there, so they are compared
     /// with the constants first.
@@ -267,7 +268,8 @@ mod tests {
         assert_eq!(cache::top_up::LONGEST_PAUSE, Duration::from_secs(2));
         let moved = mysql::schema::MOVED_A_SECOND;
         let (moved, writes) = (format!("{},000", moved / 1_000), witness::FLUSHED_EVERY);
-        let writes = format!("{},{:03}", writes / 1_000, writes % 1_000);
+        let [writes, ahead] =
+            [writes, ahead::MOST_AHEAD].map(|number| format!("{},{:03}", number / 1_000, number % 1_000));
         let page = |name: &str| {
             let path = format!("{}/../../docs/{name}.md", env!("CARGO_MANIFEST_DIR"));
             std::fs::read_to_string(path).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
@@ -285,6 +287,9 @@ mod tests {
             ("ledgers", format!("{moved} records for each second of `max_wait`")),
             ("ledgers", "after random pauses of at most two seconds".to_owned()),
             ("ledgers", "opening waits for the ledger for half a second at most".to_owned()),
+            ("ledgers", format!("If these last for less than {} ms", ahead::BUSY.as_millis())),
+            ("ledgers", format!("or up to {ahead} of a busy counter")),
+            ("kinds", format!("or up to {ahead} if it is busy")),
             ("operating", format!("the witness may lack up to the last {writes} writes")),
             ("guarantees", format!("the witness may be up to {writes} writes behind")),
         ] {

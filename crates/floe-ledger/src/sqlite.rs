@@ -55,7 +55,7 @@ use self::turn::{Below, Shared, Turn};
 use self::witness::Witness;
 use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
-mod ahead;
+pub(crate) mod ahead;
 mod data_dir;
 mod file;
 mod marks;

@@ -1091,7 +1091,7 @@ mod tests {
     fn the_pages_say_the_defaults() {
         use crate::clock::ledger_time::APART_MS;
         use crate::clock::{FOLLOWED_MS, LEVEL_MS, MOVED_MS, SLEW};
-        use crate::ledger::mark::AHEAD;
+        use crate::ledger::Mark;
         use crate::node::ledger_clock::{AGAIN_MS, REFRESH_MS};
         use crate::node::past;
         use crate::node::slot_group::{MOST_PROBED, PROBED_AGAIN, PROBED_AT_ONCE, QUIET_MS};
@@ -1110,7 +1110,7 @@ mod tests {
         let horizon = twitter.horizon().to_string();
         let year = &horizon[..4];
         let unloaded = grouped(past::MOST as u64);
-        let batches = AHEAD + 1;
+        let (ahead_calls, batches) = (Mark::AHEAD, Mark::AHEAD + 1);
         assert_eq!(MOVED_MS, 1_000, "the pages say: a second");
         let page = |name: &str| {
             let path = format!("{}/../../{name}.md", env!("CARGO_MANIFEST_DIR"));
@@ -1191,15 +1191,15 @@ mod tests {
             ),
             // Ledgers.
             ("docs/ledgers", format!("in only one of about {batches} batches")),
-            ("docs/ledgers", format!("durably reserves {AHEAD} times its numbers ahead")),
-            ("docs/ledgers", format!("can skip up to {AHEAD} batches")),
+            ("docs/ledgers", format!("durably reserves {ahead_calls} times its numbers ahead")),
+            ("docs/ledgers", format!("can skip up to {ahead_calls} batches")),
             (
                 "docs/ledgers",
                 format!(
-                    "A counter reserves for {batches} of its calls at once, so its mark is up to {AHEAD} calls"
+                    "A counter reserves for {batches} of its calls at once, so its mark is up to {ahead_calls} calls"
                 ),
             ),
-            ("docs/kinds", format!("can then skip up to {AHEAD} batches")),
+            ("docs/kinds", format!("can then skip up to {ahead_calls} batches")),
             ("docs/operating", format!("[one of about {batches} calls](ledgers.md)")),
             ("docs/guarantees", format!("for the last {unloaded} names that it has unloaded")),
             ("docs/operating", format!("the marks of the last {unloaded} unloaded names")),

@@ -14,13 +14,17 @@
 //!
 //! Processes that see different files would skip numbers for each other. So a count that finds another's token takes only
 //! what it needs, and only the next count reserves ahead again. A process that closes the ledger gives back its rest.
+//!
+//! A busy counter reserves further ahead ([`Pace`]): one flush takes as long as some ten to thirty of its counts, so with
+//! 32 of them ahead it would spend half of its time on flushes.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use floe::ledger::{LedgerError, Mark, Reply, Reserve, Token};
 use rustix::fs::{FlockOperation, OFlags, flock, statfs};
@@ -40,6 +44,12 @@ const LOOKS: usize = 8;
 /// How many counters a process remembers, to give back their rest.
 const REMEMBERED: usize = 4_096;
 
+/// A counter that needs its next reservation within this time is busy.
+pub(crate) const BUSY: Duration = Duration::from_millis(50);
+
+/// For how many of its counts a counter reserves ahead at most.
+pub(crate) const MOST_AHEAD: u64 = 1_024;
+
 const DIRECTORY: &str = "/dev/shm";
 
 /// `tmpfs` in statfs(2).
@@ -50,13 +60,36 @@ pub(super) struct Ahead {
     path: PathBuf,
     /// The first count opens it; `None` if this system has no such memory.
     file: OnceLock<Option<File>>,
-    keys: Mutex<HashSet<String>>,
+    paces: Mutex<HashMap<String, Pace>>,
+    pub(super) busy: Duration,
+}
+
+/// How far a counter reserved ahead, and when.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    calls: u64,
+    at: Instant,
+}
+
+impl Pace {
+    /// For how many counts to reserve ahead now: twice as many as before while the counter is busy, half as many when it
+    /// is not.
+    fn next(self, now: Instant, busy: Duration) -> u64 {
+        let is_busy = now.duration_since(self.at) < busy;
+        let calls = if is_busy { self.calls * 2 } else { self.calls / 2 };
+        calls.clamp(Mark::AHEAD, MOST_AHEAD)
+    }
 }
 
 impl Ahead {
     pub(super) fn new(ledger_id: &str) -> Self {
         let name = format!("floe-{ledger_id}-{}", rustix::process::geteuid().as_raw());
-        Self { path: Path::new(DIRECTORY).join(name), file: OnceLock::new(), keys: Mutex::default() }
+        Self {
+            path: Path::new(DIRECTORY).join(name),
+            file: OnceLock::new(),
+            paces: Mutex::default(),
+            busy: BUSY,
+        }
     }
 
     #[cfg(test)]
@@ -67,22 +100,22 @@ impl Ahead {
     /// Gives nothing back at the end, like a killed process.
     #[cfg(test)]
     pub(super) fn forget(&self) {
-        self.keys().clear();
+        self.paces().clear();
     }
 
     /// Another memory, as another container sees it.
     #[cfg(test)]
     pub(super) fn beside(&self, number: u64) -> Self {
         let path = self.path.with_extension(number.to_string());
-        Self { path, file: OnceLock::new(), keys: Mutex::default() }
+        Self { path, file: OnceLock::new(), paces: Mutex::default(), busy: BUSY }
     }
 
     fn file(&self) -> Option<&File> {
         self.file.get_or_init(|| open(&self.path)).as_ref()
     }
 
-    fn keys(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    fn paces(&self) -> MutexGuard<'_, HashMap<String, Pace>> {
+        self.paces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the numbers of `request` from the rest of the record's reservation. If there are too few, the error is the
@@ -105,13 +138,19 @@ impl Ahead {
         (token == record.token).then_some((place, rest))
     }
 
-    /// Notes the rest of a reservation of the counter `key` that is about to be committed in place of `record`. Returns
-    /// its token, or `None` if the rest cannot be noted.
+    /// For how many of its counts the counter `key` reserves ahead now.
+    pub(super) fn calls(&self, key: &str) -> u64 {
+        self.paces().get(key).map_or(Mark::AHEAD, |pace| pace.next(now(), self.busy))
+    }
+
+    /// Notes the rest of a reservation of the counter `key`, for `calls` counts ahead, that is about to be committed in
+    /// place of `record`. Returns its token, or `None` if the rest cannot be noted.
     pub(super) fn note(
         &self,
         key: &str,
         record: &Mark,
         rest: Range<u64>,
+        calls: u64,
     ) -> Result<Option<Token>, LedgerError> {
         let place = match self.rest(record) {
             Some((place, _)) => Some(place),
@@ -122,11 +161,11 @@ impl Ahead {
         if self.write(place, Some(token), rest).is_none() {
             return Ok(None);
         }
-        let mut keys = self.keys();
-        if keys.len() >= REMEMBERED {
-            keys.clear();
+        let mut paces = self.paces();
+        if paces.len() >= REMEMBERED {
+            paces.clear();
         }
-        keys.insert(key.to_owned());
+        paces.insert(key.to_owned(), Pace { calls, at: now() });
         Ok(Some(token))
     }
 
@@ -172,7 +211,7 @@ impl Ahead {
 
     /// The counters for which this process may have reserved ahead.
     pub(super) fn remembered(&self) -> Vec<String> {
-        self.keys().iter().cloned().collect()
+        self.paces().keys().cloned().collect()
     }
 
     /// Frees the place of a reservation that is given back.
@@ -197,6 +236,11 @@ impl Ahead {
         // The file stays: whoever opens it before this process closes it must not find it locked.
         let _ = flock(file, FlockOperation::NonBlockingLockShared);
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "it decides only how far a counter reserves ahead")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// The token and the rest in the bytes of a place.
@@ -254,21 +298,33 @@ mod tests {
         assert_eq!(open(&dir.path().join("floe")).is_some(), is_memory);
     }
 
+    #[test]
+    fn a_busy_counter_reserves_further_ahead_and_a_quiet_one_less() {
+        let at = now();
+        let next = |calls, later| Pace { calls, at }.next(at + Duration::from_millis(later), BUSY);
+        assert_eq!([0, 32, 64, 512, 1_024].map(|calls| next(calls, 49)), [32, 64, 128, 1_024, 1_024]);
+        assert_eq!([0, 32, 64, 512, 1_024].map(|calls| next(calls, 50)), [32, 32, 32, 256, 512]);
+    }
+
     /// What is not written down as taken would be taken again.
     #[test]
     fn nothing_is_taken_noted_or_skipped_where_that_cannot_be_written() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let path = file.path().to_owned();
-        let ahead =
-            |file| Ahead { path: path.clone(), file: OnceLock::from(Some(file)), keys: Mutex::default() };
+        let ahead = |file| Ahead {
+            path: path.clone(),
+            file: OnceLock::from(Some(file)),
+            paces: Mutex::default(),
+            busy: BUSY,
+        };
         let (whole, readable) = (ahead(file.reopen().unwrap()), ahead(File::open(&path).unwrap()));
         let mut record = Mark { mark: 9, ..Mark::default() };
-        record.token = whole.note("n/visits", &record, 5..9).unwrap();
+        record.token = whole.note("n/visits", &record, 5..9, 0).unwrap();
         let key = floe::ledger::Key::name(&floe::Name::new("visits").unwrap());
         let (token, create, note) = (Token::random().unwrap(), false, None);
         let request = Reserve { key, floor: 1, count: 1, max_mark: 100, token, create, note };
         assert_eq!(readable.take(&record, &request), Err(None));
-        assert_eq!(readable.note("n/visits", &record, 9..12), Ok(None));
+        assert_eq!(readable.note("n/visits", &record, 9..12, 0), Ok(None));
         assert!(!readable.skip(&record, 7));
         assert_eq!(whole.take(&record, &request), Ok(Reply::Got { start: 5, end: 6, previous_mark: 5 }));
     }

@@ -103,13 +103,14 @@ impl Ledger for Sqlite {
         let key = &request.key;
         self.change(key, |_, found| {
             let record = found.ok_or_else(|| LedgerError::Missing(key.clone()))?;
-            let (reply, new) = match self.ahead.take(&record, request) {
+            let calls = self.ahead.calls(key.as_str());
+            let ((reply, new), calls) = match self.ahead.take(&record, request) {
                 Ok(reply) => return Ok((reply, None)),
-                Err(Some(next)) => record.reserve_ahead(next, request)?,
-                Err(None) => Mark::reserve(Some(&record), request)?,
+                Err(Some(next)) => (record.reserve_ahead(next, request, calls)?, calls),
+                Err(None) => (Mark::reserve(Some(&record), request)?, 0),
             };
             let (Reply::Got { end, .. }, Some(new)) = (&reply, new) else { return Ok((reply, None)) };
-            let token = self.ahead.note(key.as_str(), &record, *end..new.mark)?;
+            let token = self.ahead.note(key.as_str(), &record, *end..new.mark, calls)?;
             Ok((reply, Some(Mark { token, ..new })))
         })
     }

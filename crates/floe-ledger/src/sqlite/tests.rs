@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::Barrier;
+use std::time::Duration;
 
 use floe::ledger::{Key, Ledger as _, LedgerError};
 use tempfile::TempDir;
@@ -233,10 +234,7 @@ fn every_commit_is_flushed_and_memory_is_small() {
 #[test]
 fn threads_wait_for_each_other_up_to_the_bound() {
     let dir = TempDir::new().unwrap();
-    let ledger = Sqlite::builder()
-        .max_wait(std::time::Duration::from_millis(20))
-        .at(dir.path().join("ids.db"))
-        .unwrap();
+    let ledger = Sqlite::builder().max_wait(Duration::from_millis(20)).at(dir.path().join("ids.db")).unwrap();
     let turn = ledger.turn().unwrap();
     let blocked = ledger.turn().map(drop);
     assert!(matches!(&blocked, Err(LedgerError::Unavailable(text)) if text.contains("20ms")), "{blocked:?}");
@@ -302,8 +300,10 @@ mod counts {
         }
     }
 
+    /// A ledger with a counter that it never takes for a busy one.
     fn bound(path: &Path) -> Sqlite {
-        let ledger = Sqlite::open(path).unwrap();
+        let mut ledger = Sqlite::open(path).unwrap();
+        ledger.ahead.busy = Duration::ZERO;
         ledger.bind(&Name::new("visits").unwrap(), "a counter", true).unwrap();
         ledger
     }
@@ -333,6 +333,23 @@ mod counts {
         assert_eq!(turn(), before, "nothing is written");
         assert_eq!((count(&ledger, 2), mark(&ledger)), ((35, 37), 37 + 64));
         assert_eq!(count(&ledger, 65), (37, 102), "longer than what is left, which it begins with");
+    }
+
+    #[test]
+    fn a_busy_counter_reserves_further_ahead() {
+        let dir = Swept::new();
+        let mut ledger = bound(&dir.path());
+        ledger.ahead.busy = Duration::from_secs(3_600);
+        let mut last = 0;
+        let mut ahead = || {
+            let (number, next) = count(&ledger, 1);
+            assert_eq!((number, next), (last + 1, last + 2));
+            last = number;
+            mark(&ledger) - next
+        };
+        let reserved: Vec<_> = (0..4_000).map(|_| ahead()).collect();
+        let grown = reserved.windows(2).filter_map(|two| (two[1] > two[0]).then_some(two[1]));
+        assert_eq!(grown.collect::<Vec<_>>(), [32, 64, 128, 256, 512, 1_024, 1_024, 1_024]);
     }
 
     /// A process that opens the memory while another deletes it would skip what a third one has reserved.
@@ -442,7 +459,7 @@ mod counts {
         (1..=3).for_each(|number| assert_eq!(count(&ledger, 1).0, number));
         let find = |connection: &_| Ok(Done::read(ledger.find(connection, visits().as_str())?));
         let record = ledger.transact(Begin::Read, find).unwrap().unwrap();
-        assert!(ledger.ahead.note(visits().as_str(), &record, 50..100).unwrap().is_some());
+        assert!(ledger.ahead.note(visits().as_str(), &record, 50..100, 0).unwrap().is_some());
         assert_eq!(count(&ledger, 1), (35, 36), "on at the mark, up to which all was reserved");
     }
 
@@ -546,10 +563,10 @@ mod counts {
         let free = Token::from_bytes([7; 16]).unwrap();
         (0..PLACES).for_each(|place| ledger.ahead.write(place, Some(free), 2..2).unwrap());
         let rest = |token| ledger.ahead.rest(&Mark { token: Some(token), ..record.clone() });
-        let noted = ledger.ahead.note("n/one", &record, 5..9).unwrap().unwrap();
+        let noted = ledger.ahead.note("n/one", &record, 5..9, 0).unwrap().unwrap();
         assert_eq!(rest(noted).map(|(_, rest)| rest), Some(5..9));
         let again = Mark { token: Some(noted), ..record.clone() };
-        let longer = ledger.ahead.note("n/one", &again, 9..12).unwrap().unwrap();
+        let longer = ledger.ahead.note("n/one", &again, 9..12, 0).unwrap().unwrap();
         assert_eq!((rest(noted), rest(longer).map(|(_, rest)| rest)), (None, Some(9..12)));
     }
 

@@ -3,10 +3,6 @@
 use super::{Key, LedgerError, MAX_MARK, Reply, Reserve, Token};
 use crate::mutation::mutate;
 
-/// How many times the numbers of one count are reserved ahead: one count in so many waits for a flush, and a crash skips
-/// so much at most. `PostgreSQL`'s own sequences write down 32 numbers at a time.
-pub(crate) const AHEAD: u64 = 32;
-
 /// One record as a store keeps it, and the pure steps from one record to the next.
 ///
 /// If a ledger's store has transactions or versions, the ledger reads the record, calls a function here, and writes the
@@ -40,6 +36,10 @@ pub struct Mark {
 }
 
 impl Mark {
+    /// For how many counts a ledger reserves ahead: one count in so many waits for a flush, and a crash skips so much at
+    /// most. `PostgreSQL`'s own sequences write down 32 numbers at a time.
+    pub const AHEAD: u64 = 32;
+
     /// Returns the answer of [`Ledger::reserve`](super::Ledger::reserve), and the record that must be written before
     /// the answer is given; `None` if nothing is to be written. [`Mark`] has an example.
     ///
@@ -71,7 +71,7 @@ impl Mark {
         Ok((Reply::Got { start, end, previous_mark: old.mark }, Some(new)))
     }
 
-    /// Reserves for a counter as [`reserve`](Self::reserve) does, and 32 times as many numbers ahead, so that the next
+    /// Reserves for a counter as [`reserve`](Self::reserve) does, and `calls` times as many numbers ahead, so that the next
     /// counts need not wait for a write. The numbers from `used` to the mark are left of what was reserved ahead before.
     ///
     /// The reply is the range of this request alone. The mark in the new record is the end of what is reserved ahead. It
@@ -83,7 +83,7 @@ impl Mark {
     /// let (key, token) = (Key::name(&Name::new("visits")?), Token::random()?);
     /// let request = Reserve { key, floor: 1, count: 2, max_mark: MAX_MARK, token, create: false, note: None };
     /// let record = Mark { mark: 34, ..Mark::default() };
-    /// let (reply, record) = record.reserve_ahead(33, &request)?;
+    /// let (reply, record) = record.reserve_ahead(33, &request, Mark::AHEAD)?;
     /// assert_eq!(reply, Reply::Got { start: 33, end: 35, previous_mark: 33 });
     /// assert_eq!(record.map(|record| record.mark), Some(35 + 64));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -91,13 +91,18 @@ impl Mark {
     ///
     /// # Errors
     /// `Overflow`.
-    pub fn reserve_ahead(&self, used: u64, request: &Reserve) -> Result<(Reply, Option<Self>), LedgerError> {
+    pub fn reserve_ahead(
+        &self,
+        used: u64,
+        request: &Reserve,
+        calls: u64,
+    ) -> Result<(Reply, Option<Self>), LedgerError> {
         let left = Self { mark: used, note: self.note.clone(), ..Self::default() };
         let (reply, new) = Self::reserve(Some(&left), request)?;
         let (Reply::Got { end, .. }, Some(_)) = (&reply, new) else { return Ok((reply, None)) };
         // Not past what the caller may have of this key (the end of its day): others would be refused for no reason.
         let most = request.max_mark.saturating_add(request.count).min(MAX_MARK);
-        let mark = end.saturating_add(request.count.saturating_mul(AHEAD)).min(most).max(*end).max(self.mark);
+        let mark = end.saturating_add(request.count.saturating_mul(calls)).min(most).max(*end).max(self.mark);
         let start = self.mark.max(request.floor).min(mark);
         Ok((reply, Some(Self { previous: self.mark, start, mark, token: None, note: self.note.clone() })))
     }
@@ -152,7 +157,7 @@ mod tests {
         let (floor, count, max_mark, token) = (0, 1, 20, Token::random().unwrap());
         let request = Reserve { key, floor, count, max_mark, token, create, note };
         let record = Mark { mark: 100, ..Mark::default() };
-        let (reply, new) = record.reserve_ahead(10, &request).unwrap();
+        let (reply, new) = record.reserve_ahead(10, &request, Mark::AHEAD).unwrap();
         assert_eq!(reply, Reply::Got { start: 10, end: 11, previous_mark: 10 });
         assert_eq!(new.map(|new| (new.start, new.mark)), Some((100, 100)));
     }
@@ -162,7 +167,8 @@ mod tests {
         let (key, create, note) = (Key::slot(1, 0), false, None);
         let (floor, count, max_mark, token) = (200, 10, 100, Token::random().unwrap());
         let request = Reserve { key, floor, count, max_mark, token, create, note };
-        let (reply, new) = Mark { mark: 50, ..Mark::default() }.reserve_ahead(40, &request).unwrap();
+        let (reply, new) =
+            Mark { mark: 50, ..Mark::default() }.reserve_ahead(40, &request, Mark::AHEAD).unwrap();
         assert_eq!(reply, Reply::Got { start: 200, end: 210, previous_mark: 40 });
         assert_eq!(new.map(|new| (new.start, new.mark)), Some((200, 210)));
     }

@@ -174,7 +174,7 @@ impl Change<Reply> {
                 Some(left) => left.start,
                 None => old.mark,
             };
-            let (reply, new) = old.reserve_ahead(used, &request)?;
+            let (reply, new) = old.reserve_ahead(used, &request, Mark::AHEAD)?;
             let Some(new) = new else { return Ok((reply, None)) };
             let reply = Reply::Got { start: new.start, end: new.mark, previous_mark: old.mark };
             Ok((reply, (new.mark > old.mark).then(|| body.with(new))))
