@@ -353,7 +353,10 @@ impl Sqlite {
         let answer = {
             let _turn = self.turn()?;
             let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-            patiently(self.max_wait, || self.attempt(&connection, begin, &work))
+            patiently(self.max_wait, || {
+                self.watch.check()?;
+                self.attempt(&connection, begin, &work)
+            })
         };
         // A range written to a file that is no longer at the path is lost to all others, so it does not belong to the caller.
         self.watch.check()?;
@@ -370,6 +373,7 @@ impl Sqlite {
         };
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = self.attempt(&connection, Begin::Write, |connection| work(connection).map(Done::read));
+        // As nothing was written to the file, one look at it is enough.
         self.watch.check().ok()?;
         answer.ok().flatten()
     }
@@ -395,7 +399,6 @@ impl Sqlite {
 
     /// Begins a transaction of this realm.
     fn begin(&self, connection: &Connection, begin: Begin) -> Result<Turn, Trouble> {
-        self.watch.check()?;
         if !connection.is_autocommit() {
             // An earlier call ended in an error, and its rollback failed too.
             run(connection, "ROLLBACK")?;
