@@ -1,13 +1,13 @@
 //! MinIO, a server with S3's protocol.
 
-use std::fs;
+use std::io::Write;
 use std::ops::Deref;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, LazyLock};
 
 use rustix::process::Signal;
+use tempfile::NamedTempFile;
 
 use crate::{Home, Server, output};
 
@@ -93,10 +93,11 @@ pub(crate) fn stores() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or(target, PathBuf::from).join("stores")
 }
 
-/// A file with a secret, which only its owner can read.
+/// A file with a secret, which only its owner can read. Each process replaces it by the same.
 pub(crate) fn secret(whose: &str, text: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("floe-{whose}-secret-{}", std::process::id()));
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let path = stores().join(format!("{whose}-secret"));
+    let mut file = NamedTempFile::new_in(stores()).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file.persist(&path).unwrap();
     path
 }
