@@ -237,15 +237,15 @@ mod tests {
         }
     }
 
-    /// Never done.
+    /// Never done, and to be looked at after so many milliseconds, where that is known.
     #[derive(Default)]
-    struct Never(Waiters);
+    struct Never(Waiters, Option<u64>);
 
     impl Attempt for Never {
         type Output = ();
 
         fn attempt(&mut self) -> Result<Step<()>, MintError> {
-            Ok(Step::Wait { millis: None })
+            Ok(Step::Wait { millis: self.1 })
         }
 
         fn waiters(&self) -> &Waiters {
@@ -285,6 +285,17 @@ mod tests {
         *alarms.mono.lock().unwrap() = 1_000;
         assert!(matches!(poll(0), Poll::Ready(Err(MintError::Busy { .. }))));
         assert!(alarms.set.lock().unwrap().is_empty(), "nothing is left of a future that is done");
+    }
+
+    #[test]
+    fn nobody_waits_beyond_their_patience_for_what_is_due_later() {
+        for (due, woken) in [(0, 1), (300, 300), (5_000, 1_000)] {
+            let alarms = Standing::default();
+            let mut future = pin!(wait(Never(Waiters::default(), Some(due)), &alarms, 1_000));
+            assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            let set: Vec<_> = alarms.set.lock().unwrap().iter().map(|alarm| alarm.0.get()).collect();
+            assert_eq!(set, [woken], "due in {due} ms");
+        }
     }
 
     /// A future may be polled for reasons of its neighbours while it waits.

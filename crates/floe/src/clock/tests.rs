@@ -242,6 +242,13 @@ fn a_jump_that_is_taken_back_is_never_followed() {
     clocks.run(29 * SECOND);
     clocks.step(-HOUR);
     assert_eq!((clocks.time(), clocks.state()), (START + 29 * SECOND, ClockState::Level));
+    // Nor when it comes again, as far ahead as the first time.
+    clocks.run(SECOND);
+    clocks.step(HOUR);
+    assert_eq!(
+        (clocks.time(), clocks.state()),
+        (START + 30 * SECOND, ClockState::Doubting(HOUR.unsigned_abs()))
+    );
 }
 
 #[test]
@@ -643,6 +650,20 @@ fn an_era_ends_at_once_also_where_no_ticker_comes_by() {
     );
     clock.tick();
     assert_eq!(clock.at_hand(), Some(stamp));
+}
+
+/// A check of the clock at a start has to answer by the time that the process then mints with.
+#[test]
+fn who_hears_the_ledgers_time_is_told_the_time_that_it_makes_right() {
+    let (source, clock) = by_hand();
+    for by in [9 * SECOND, 9 * SECOND, -18 * SECOND] {
+        source.0.fetch_add(by, Ordering::Relaxed);
+        clock.look();
+    }
+    let asked = clock.look();
+    assert_eq!(asked.stamp.time().get(), START + 18 * SECOND, "held, since nothing contradicts it yet");
+    let now = clock.hear(Some(UnixMillis::new(START)), asked.mono, asked.stamp.era());
+    assert_eq!((now.apart(), now.stamp.time().get()), (None, START));
 }
 
 #[test]

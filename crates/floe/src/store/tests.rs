@@ -394,6 +394,29 @@ fn a_name_whose_record_somebody_deleted_is_missing_and_is_not_bound_anew() {
     }
 }
 
+/// What a process remembers of a record may be used up where the record itself is not any more.
+#[test]
+fn no_call_fails_by_memory_alone() {
+    let (store, key) = (Map::default(), Key::slot(10, 7));
+    let (one, two) = (store.ledger("shop"), store.ledger("shop"));
+    let all = ask(&key, MAX_MARK);
+    got(&one, &all);
+    assert_eq!(two.give_back(&key, all.token, 5), Ok(true));
+    assert_eq!(got(&one, &ask(&key, 7)), (5, 12));
+}
+
+#[test]
+fn marks_are_listed_to_the_last_behind_pages_of_records_without_one() {
+    let ledger = Map::default().ledger("shop");
+    for (name, marked) in [("a", false), ("b", false), ("c", false), ("d", true), ("e", false), ("f", true)] {
+        ledger.bind(&Name::new(name).unwrap(), "a definition", marked).unwrap();
+    }
+    for (limit, keys) in [(1, &["n/d"][..]), (2, &["n/d", "n/f"]), (3, &["n/d", "n/f"])] {
+        let found = ledger.list("", "", limit).unwrap();
+        assert_eq!(found.into_iter().map(|record| record.key).collect::<Vec<_>>(), keys, "{limit}");
+    }
+}
+
 /// How many times the store is asked for what.
 #[test]
 fn a_call_on_a_record_that_was_written_before_is_one_trip() {
@@ -586,6 +609,13 @@ fn a_record_that_was_changed_by_hand_is_damaged() {
     ]);
     changed.retain(|changed| Content::read(changed) != Err(Fault::Damaged));
     assert!(changed.is_empty(), "{changed:#?}");
+    let note = content::write_made("5f0a", &token(2));
+    assert_eq!(content::header(&note).unwrap().made, Some(token(2)));
+    assert_eq!(
+        content::header(&note.replace("0202\n", "\n")),
+        Err(Fault::Damaged),
+        "no note of another making"
+    );
 }
 
 #[test]

@@ -121,8 +121,10 @@ fn a_batch_that_waits_for_its_time_is_not_handed_out_in_another_era() {
         let mut future = pin!(orders.mint_many_async(BATCH));
         let mut poll = || future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         assert!(poll().is_pending(), "it was drawn, and is not due");
-        news(&rig, &orders);
         pass(&rig, 100);
+        // By the time at hand it is due, and whoever hands it out has to look for the news.
+        rig.hand.tick();
+        news(&rig, &orders);
         let mut batch = loop {
             match poll() {
                 Poll::Ready(batch) => break batch.unwrap(),

@@ -41,6 +41,24 @@ fn a_refill_without_an_answer_is_asked_for_with_a_fresh_token_in_a_new_era() {
     assert_eq!(rig.number(&numbers, 1), Ok(first.count), "what the first one took effect for is the copy's");
 }
 
+/// A thread can be held up between its look at the clock and its draw.
+#[test]
+fn who_looked_at_the_clock_in_the_era_before_draws_nothing_after_the_node_has_looked() {
+    let mut rig = Rig::new(&Memory::default(), 11);
+    let (stream, numbers) = (rig.twitter(), rig.segment("tickets", STEPS));
+    rig.mint_in(&stream);
+    rig.numbers_after_settling(&numbers, 1);
+    let before = rig.clock.look().stamp;
+    rig.clock.invalidate();
+    rig.step();
+    assert_eq!(
+        stream.draw(before, 1, true, 0),
+        Ok(Draw::NeedRange),
+        "a copy of the process has this window too"
+    );
+    assert_eq!(numbers.draw(before.era(), 1, true), Draw::NeedRange, "and these numbers");
+}
+
 #[test]
 fn a_mark_one_millisecond_below_what_was_held_stops_the_slot() {
     for (back, new_era) in [(0, false), (1, false), (0, true), (1, true)] {
