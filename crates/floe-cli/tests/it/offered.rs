@@ -258,7 +258,8 @@ fn what_is_no_answer_of_floe_proves_nothing() {
     let page = |status: &str, body: &str| {
         format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
     };
-    let got = r#"{"nonce":"00","realm_id":"1","answer":{"got":{"start":0,"end":5,"previous_mark":0}}}"#;
+    // A nonce as long as floe's own, and another one.
+    let got = r#"{"nonce":"00000000000000000000000000000001","realm_id":"1","answer":{"got":{"start":0,"end":5,"previous_mark":0}}}"#;
     let problem = r#"{"type":"/problems/busy","detail":"wait a little"}"#;
     for (answer, words) in [
         (page("200 OK", "<html>Welcome to nginx!</html>"), "gives an answer that is not one of a ledger"),
