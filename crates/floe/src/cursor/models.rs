@@ -32,6 +32,7 @@ use loom::thread;
 
 use super::{Cursor, Draw, Drawn, Owned};
 use crate::clock::Stamp;
+use crate::error::Stopped;
 use crate::layout::{Layout, Width};
 use crate::shared_cursor::SharedCursor;
 use crate::signal::Signal;
@@ -651,5 +652,24 @@ fn no_wish_for_a_range_is_lost() {
         }
         let after = stream.shared.take_wanted();
         assert_eq!(before.into_iter().chain(after).max(), Some(5), "{before:?}, {after:?}");
+    });
+}
+
+/// Who is told that a name is stopped finds nothing to mint any more.
+///
+/// Caught: the stop told before the cursor is closed.
+#[test]
+fn what_is_stopped_is_closed_before_it_is_told() {
+    model(3, || {
+        let shared = Arc::new(SharedCursor::new(0, std::sync::Arc::default()));
+        shared.cursor.publish(&owned(0..8, 0), 0);
+        let stopping = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.stop(&Stopped::closed()))
+        };
+        if shared.check().is_err() {
+            assert_eq!(draw(&shared.cursor), None);
+        }
+        stopping.join().unwrap();
     });
 }

@@ -1,7 +1,6 @@
 //! Minting MongoDB's ObjectIds.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use floe_id::kind::ObjectId;
@@ -11,6 +10,7 @@ use super::random::Random;
 use super::run::{PastLimit, Run};
 use super::{Mint, MintError, as_texts, check_count};
 use crate::definition::{LedgerlessRules, Row, Rules};
+use crate::sync::{AtomicU64, Ordering};
 
 /// The bits of the counter.
 const COUNTER_BITS: u32 = 24;
@@ -50,7 +50,7 @@ pub(super) struct Process {
 const UNDRAWN: u64 = u64::MAX;
 
 impl Process {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { random: AtomicU64::new(UNDRAWN), run: Run::after(0) }
     }
 

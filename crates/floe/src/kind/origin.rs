@@ -1,7 +1,6 @@
 //! The parts of kinds with a time: the steady clock, randomness, and what a process has only once.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::object_id::Process;
@@ -9,6 +8,10 @@ use super::random::Random;
 use super::run::PastLimit;
 use crate::clock::{Clock, ClockPolicy, Stamp, system};
 use crate::error::{MintError, Stopped};
+use crate::sync::{AtomicU64, Ordering};
+
+#[cfg(all(test, loom))]
+mod models;
 
 /// The clock holds through rollbacks of any size, because the uniqueness of these kinds does not depend on time.
 const POLICY: ClockPolicy = ClockPolicy { wait_ms: 5, max_hold_ms: u64::MAX };

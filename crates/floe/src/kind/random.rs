@@ -7,14 +7,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use chacha20::ChaCha12;
 use chacha20::cipher::{KeyIvInit, StreamCipher};
 
 use crate::error::MintError;
-use crate::sync::lock_std;
+use crate::sync::{AtomicU64, Ordering, lock_std};
 
 /// Of the KiB that is made at once, so many bytes are the next key.
 const KEY_BYTES: usize = 32;
@@ -24,7 +23,8 @@ const WORDS: usize = (1_024 - KEY_BYTES) / 8;
 const REFILLS: u32 = 64;
 
 /// Counts the calls of [`invalidate`]: randomness that was drawn before the last one is dropped.
-static GENERATION: AtomicU64 = AtomicU64::new(0);
+#[allow(unused_qualifications, reason = "loom has no statics of its own types")]
+static GENERATION: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 /// Words that were made and not yet taken. It has no destructor, so that reaching it costs one addition.
 struct Ready {
