@@ -549,7 +549,7 @@ pub(crate) struct Sim {
     /// Print all that happens in the history of --seed
     #[arg(long, requires = "seed", conflicts_with_all = ["seeds", "table"])]
     pub(crate) trace: bool,
-    /// Draw the smallest history that fails in the same way; if nothing fails, draw the history of --seed
+    /// Draw the failing history, cut to the shortest that still fails; if none fails, draw that of --seed
     #[arg(long, value_name = "FILE", conflicts_with = "table")]
     pub(crate) svg: Option<PathBuf>,
     /// Compare all models under several mixes of faults, as Markdown; with --model, print only that row
@@ -604,7 +604,7 @@ pub(crate) struct Fleet {
 
 /// The mixes of `--faults`, which stand alone.
 pub(crate) const MIXES: [(&str, &str); 3] = [
-    ("contract", "a mix of all that floe's contract covers: skew to snapshot"),
+    ("contract", "a mix of all that floe's contract covers: the classes from skew to snapshot"),
     (
         "all",
         "a mix of everything; the ledger loses writes, and floe repeats IDs as its documentation predicts",

@@ -159,7 +159,7 @@ fn begin(name: &Name, to: &str, before: &str) -> String {
         false => ("50000000", " (or --kind dated with an ID as it is printed)"),
     };
     format!(
-        "{before}say what the name is, and it is made with its first ID: floe marks raise {name} --kind segment --to \
+        "{before}give the kind of the name, which then begins at that ID: floe marks raise {name} --kind segment --to \
          {begins}, or --kind counter{dated}"
     )
 }

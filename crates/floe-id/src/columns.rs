@@ -26,7 +26,7 @@
 //! What is read is checked by the ID's own parser. A `char(n)` that is longer than the ID comes back with spaces behind
 //! it, which is an error: take `text`, `varchar(n)` or the ID's own length.
 //!
-//! [`id!`](crate::id) makes a type for the keys of one table, which is a column as what is in it.
+//! [`id!`](crate::id) makes a type for the keys of one table. A column holds it like the ID inside it.
 
 #[cfg(feature = "diesel")]
 mod diesel;

@@ -94,7 +94,7 @@ impl fmt::Display for InspectError {
             Self::Number(error) => write!(f, "{error}"),
             Self::Undated { id, also } => write!(
                 f,
-                "no preset gives {id} a date between its epoch and now: it is a number of a segment or a counter, or of a layout of its own{also}"
+                "no preset gives {id} a date between its epoch and now: it is a number of a segment or a counter, or of a layout that is no preset{also}"
             ),
             Self::Unknown { text, rule } => write!(
                 f,

@@ -8,8 +8,8 @@
 //! | [`Ksuid`] | 160 | 27 of base62 | the second |
 //! | [`NanoId`] | its format's, 126 by default | 1 to 63 characters | no time |
 //!
-//! Each has one text, and reads no other than its documentation names. [`Uuid`] and [`WideId`](crate::WideId) convert into
-//! each other for UUID v8, which holds a snowflake.
+//! Each has one text, and its documentation names the other texts that it reads. [`Uuid`] and
+//! [`WideId`](crate::WideId) convert into each other for UUID v8, which holds a snowflake.
 //!
 //! ```
 //! use floe_id::kind::{Ulid, Uuid};

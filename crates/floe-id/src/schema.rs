@@ -18,7 +18,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// A text of which no more is known.
+    /// Makes the schema of a text that has no format and no pattern.
     pub const fn new(description: &'static str, example: &'static str) -> Self {
         Self { description, format: None, pattern: None, example }
     }

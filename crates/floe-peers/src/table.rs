@@ -37,15 +37,15 @@ pub const COLUMNS: &[Column] = &[
     column(
         "crash + rollback",
         &[Class::Rollback, Class::Crash],
-        "a process is down for 1 ms to 5 s until something starts it again; in that time its machine's clock is set back \
-         once more, by the length of that time plus 1 ms to 3 s",
+        "a process is down for 1 ms to 5 s until something starts it again; meanwhile its machine's clock is set back once \
+         more, by the downtime plus 1 ms to 3 s",
     ),
     column("crash + skew", &[Class::Skew, Class::Crash], ""),
     // If a worker id is taken away after an hour, that shows only when another process starts and takes it.
     Column {
         label: "pause",
         classes: &[Class::Pause, Class::Restart],
-        also: "its histories are eight times as long, since some wait for an hour",
+        also: "its histories are eight times as long, since some algorithms wait for an hour",
         times: 8,
     },
     column("network", &[Class::Network, Class::Outage], ""),
@@ -232,7 +232,7 @@ impl Table {
                  says that IDs repeat then. floe repeated no other ID."
             )?;
         }
-        self.part(text, "IDs smaller than one of a call that had returned before theirs began", disorder)?;
+        self.part(text, "IDs out of order: smaller than an ID that was already returned", disorder)?;
         self.part(text, "Calls without an ID, of a thousand: refused + unanswered for a second", unserved)?;
         writeln!(
             text,

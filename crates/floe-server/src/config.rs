@@ -556,9 +556,8 @@ fn cached(_: &str, dir: &Path, _: &Config) -> Result<Box<dyn Ledger>, OpenError>
 /// # Ok::<(), String>(())
 /// ```
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let expected = |why: &str| {
-        format!("{text:?} is not a duration ({why}): write it such as \"5ms\", \"30s\" or \"1h\"")
-    };
+    let expected =
+        |why: &str| format!("{text:?} is not a duration ({why}): write it like \"5ms\", \"30s\" or \"1h\"");
     if text.is_empty() {
         return Err(expected("it is empty"));
     }

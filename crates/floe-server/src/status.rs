@@ -110,7 +110,7 @@ impl Status {
                 "The ledger is out of reach, and nothing that was reserved is left. Ask again after the time in Retry-After; minting resumes within a second of the ledger's return."
             }
             Self::Exhausted => {
-                "Nothing is left for this name to mint from: the layout's time bits, the 63 bits of a number, the slots of the realm, or the number of new names that may be made. The detail says which, and the way out."
+                "The name needs something that is used up: the layout's time bits, the 63 bits of a number, the slots of the realm, or the allowed number of new names. The detail says which, and the way out."
             }
             Self::Stopped => {
                 "Minting on could repeat an ID: the name's definition is not the one in the ledger, its record is missing, or the ledger is not the one that it was. The detail says which, and the way out."

@@ -42,9 +42,9 @@ pub use kinds::KindRegistry;
 
 /// A ledger, a clock, and the names that mint from them.
 ///
-/// A clone is cheap and shares everything. The floe stays open as long as a clone of it exists, or anything that mints
-/// from it, as a connection pool does. When the last of these is dropped, the floe gives unused IDs back to the ledger
-/// and ends its threads. [`close`](Self::close) does the same earlier.
+/// A clone is cheap and shares everything. Like a connection pool, the floe stays open as long as a clone of it exists,
+/// or anything that mints from it. When the last of these is dropped, the floe gives unused IDs back to the ledger and
+/// ends its threads. [`close`](Self::close) does the same earlier.
 ///
 /// ```
 /// use floe::{Floe, ledger::Memory};
@@ -1200,7 +1200,7 @@ mod tests {
                 ),
             ),
             ("docs/kinds", format!("can then skip up to {ahead_calls} batches")),
-            ("docs/operating", format!("[one of about {batches} calls](ledgers.md)")),
+            ("docs/operating", format!("[one of about {batches} calls](ledgers.md#sqlite)")),
             ("docs/guarantees", format!("for the last {unloaded} names that it has unloaded")),
             ("docs/operating", format!("the marks of the last {unloaded} unloaded names")),
             ("docs/benchmarks", format!("floe's note of the last {unloaded} unloaded names")),

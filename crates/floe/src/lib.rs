@@ -15,7 +15,7 @@
 //! - It cannot keep IDs unique if the ledger forgets a write: after a restore from a backup, after a failover that
 //!   loses writes. A process that notices this stops and says so.
 //! - If a process's memory is copied while it runs (a clone of a live VM), both copies mint the IDs that the memory
-//!   held. A copy does not if it notices by its clock, or if you call [`Floe::invalidate`] in it.
+//!   held, unless the copy's clock shows the copy, or you call [`Floe::invalidate`] in it.
 //!
 //! # The bits of a snowflake ID
 //! ```text

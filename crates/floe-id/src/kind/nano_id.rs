@@ -12,10 +12,10 @@ const KIND: &str = "NanoID";
 /// The most characters of a NanoID.
 const LONGEST: usize = 63;
 
-/// A NanoID: 1 to 63 characters of ASCII that can be seen.
+/// A NanoID: 1 to 63 visible ASCII characters.
 ///
-/// Which of them are an ID is the [`NanoIdFormat`]'s to say: [`NanoIdFormat::read`] takes those of that format alone,
-/// while `FromStr` takes those of any. One text is one ID. It is kept in 64 bytes, without an allocation.
+/// [`NanoIdFormat::read`] takes only IDs of its format, while `FromStr` takes those of any format. One text is one ID.
+/// It is kept in 64 bytes, without an allocation.
 ///
 /// ```
 /// use floe_id::kind::{NanoId, NanoIdFormat};
@@ -59,7 +59,7 @@ impl FromStr for NanoId {
     type Err = ReadError;
 
     fn from_str(text: &str) -> Result<Self, ReadError> {
-        read(text, 1..=LONGEST, "a NanoID is 1 to 63 characters of ASCII that can be seen", |byte| {
+        read(text, 1..=LONGEST, "a NanoID is 1 to 63 visible ASCII characters", |byte| {
             byte.is_ascii_graphic()
         })
     }
@@ -175,7 +175,7 @@ impl fmt::Display for NanoIdFormatError {
                 write!(f, "an alphabet of {characters} characters makes no IDs: it needs at least 2")
             }
             Self::Character { character, at } => {
-                write!(f, "{character:?} at byte {at} of the alphabet is not ASCII that can be seen")
+                write!(f, "{character:?} at byte {at} of the alphabet is not a visible ASCII character")
             }
             Self::Twice(character) => write!(f, "{character:?} is in the alphabet twice"),
             Self::Length(characters) => write!(f, "a NanoID cannot have {characters} characters: 1 to 63"),

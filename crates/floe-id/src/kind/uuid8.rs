@@ -14,13 +14,13 @@ const LOW_BITS: u32 = 62;
 const MIDDLE: u64 = (1 << MIDDLE_BITS) - 1;
 const LOW: u64 = (1 << LOW_BITS) - 1;
 
-/// Why an ID and a UUID of version 8 are not each other's.
+/// Why an ID does not become a UUID of version 8, or a UUID an ID.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UuidV8Error {
-    /// An ID of more bits than there is room for.
+    /// The ID has more bits than a UUID has room for.
     TooLarge(WideId),
-    /// A UUID that holds no ID, since it is of another version, or has another variant than RFC 9562's.
+    /// The UUID holds no ID: it has another version, or another variant than RFC 9562's.
     Version(Uuid),
 }
 

@@ -170,7 +170,7 @@ impl Layout {
         narrow(&[("time", 39), ("sequence", 8), ("machine", 16)], 10, 1_735_689_600_000);
 
     /// Baidu UidGenerator's default: 28 bits of seconds from 2016-05-20 in China. Its horizon was
-    /// 2024-11-20T13:24:16Z, after which it went negative; IDs can be read, and are no longer minted.
+    /// 2024-11-20T13:24:16Z, and later IDs are negative. floe reads its IDs and mints none.
     pub const BAIDU: Self =
         narrow(&[("time", 28), ("worker", 22), ("sequence", 13)], 1000, 1_463_673_600_000);
 

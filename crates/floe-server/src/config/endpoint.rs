@@ -48,7 +48,7 @@ impl FromStr for Endpoint {
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             return match path {
-                "" => Err(format!("{text:?} names no file: write it such as \"unix:/run/floe.sock\"")),
+                "" => Err(format!("{text:?} names no file: write it like \"unix:/run/floe.sock\"")),
                 path => Ok(Self::Unix(PathBuf::from(path))),
             };
         }
@@ -58,7 +58,7 @@ impl FromStr for Endpoint {
         };
         numeric.parse().map(Self::Tcp).map_err(|_| {
             format!(
-                "{text:?} is not an address with a port: write it such as \"127.0.0.1:7600\", \"[::]:7600\" or \"unix:/run/floe.sock\", or \"off\" for none"
+                "{text:?} is not an address with a port: write it like \"127.0.0.1:7600\", \"[::]:7600\" or \"unix:/run/floe.sock\", or \"off\" for none"
             )
         })
     }

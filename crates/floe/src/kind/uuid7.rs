@@ -174,8 +174,8 @@ impl UuidV7Generator {
 /// Mints from a [`UuidV7Generator`] for one thread, faster.
 ///
 /// It takes 32 places in the generator's order at once, for as long as the millisecond lasts. Its own IDs are strictly
-/// increasing, and differ from those of the generator and of other minters. But an ID that the generator mints in
-/// between is larger than the IDs of this millisecond that the minter has not minted yet.
+/// increasing, and differ from those of the generator and of other minters. But if the generator mints
+/// an ID in between, the minter's further IDs of this millisecond are smaller than that ID.
 ///
 /// ```
 /// use floe::kind::UuidV7Generator;

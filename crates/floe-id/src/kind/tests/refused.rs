@@ -32,10 +32,7 @@ fn errors_name_the_position_or_the_rule() {
         why::<Ksuid>("aaaaaaaaaaaaaaaaaaaaaaaaaaa"),
         "the text is past the largest KSUID, aWgEPTl1tmebfsQzFP4bxwgy80V"
     );
-    assert_eq!(
-        why::<NanoId>(""),
-        "an empty text is no NanoID: a NanoID is 1 to 63 characters of ASCII that can be seen"
-    );
+    assert_eq!(why::<NanoId>(""), "an empty text is no NanoID: a NanoID is 1 to 63 visible ASCII characters");
     let format = NanoIdFormat::new("abc", 4).unwrap();
     assert_eq!(
         format.read("abcd").unwrap_err().to_string(),
