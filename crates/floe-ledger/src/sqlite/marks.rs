@@ -2,6 +2,7 @@
 
 use floe::Name;
 use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
+use floe::store::Place;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -194,11 +195,12 @@ impl Ledger for Sqlite {
         let sql = "SELECT r.name, d.definition, m.mark FROM realm AS r
                    JOIN definition AS d ON d.realm = r.realm AND d.name = ?2
                    LEFT JOIN mark AS m ON m.realm = r.realm AND m.key = ?3
-                   WHERE r.realm <> ?1 AND r.name NOT LIKE '*%' ORDER BY r.name LIMIT 10";
+                   WHERE r.realm <> ?1 AND substr(r.name, 1, 1) <> ?4 ORDER BY r.name LIMIT 10";
         let key = Key::name(name);
         self.transact(Begin::Read, |connection| {
             let mut statement = connection.prepare_cached(sql)?;
-            let mut rows = statement.query(params![self.realm, name.as_str(), key.as_str()])?;
+            let scratch = Place::SCRATCH.to_string();
+            let mut rows = statement.query(params![self.realm, name.as_str(), key.as_str(), scratch])?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
                 let unmarked = row.get_ref(2)? == ValueRef::Null;

@@ -282,9 +282,10 @@ pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -
     };
     let others = || -> Result<Vec<String>, Trouble> {
         // A scratch realm is no other one.
-        let sql = "SELECT name FROM realm WHERE name <> ?1 AND name NOT LIKE '*%' ORDER BY name LIMIT 20";
+        let sql = "SELECT name FROM realm WHERE name <> ?1 AND substr(name, 1, 1) <> ?2 ORDER BY 1 LIMIT 20";
         let mut statement = connection.prepare(sql)?;
-        Ok(statement.query_map([name], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+        let beside = [name, &floe::store::Place::SCRATCH.to_string()];
+        Ok(statement.query_map(beside, |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     };
     if let Some((realm, realm_id)) = find()? {
         opening.check_id(&realm_id, shown)?;
