@@ -123,12 +123,14 @@ impl Opening {
         others: impl FnOnce() -> Result<Vec<String>, E>,
         shown: &str,
     ) -> Result<(), E> {
-        if self.may_make() && self.realm != DEFAULT_REALM {
-            return Ok(());
+        if self.pinned.is_some() {
+            return Err(self.not_made(&format!("the realm {} at {shown} is missing", self.realm)).into());
         }
-        let others = others()?;
-        if self.may_make() && others.is_empty() {
-            return Ok(());
+        let may_make = self.missing == Missing::Make;
+        let others = if may_make && self.realm != DEFAULT_REALM { Vec::new() } else { others()? };
+        match may_make && others.is_empty() {
+            true => Ok(()),
+            false => Err(self.is_not_there(&others, shown).into()),
         }
         Err(self.is_not_there(&others, shown).into())
     }
@@ -145,7 +147,6 @@ impl Opening {
         };
         let hint = format!("{shown} has no realm {}, it has: {has}", self.realm);
         match self.missing {
-            _ if self.pinned.is_some() => self.not_made(&hint),
             Missing::Refuse => self.not_made(&hint),
             Missing::Look => {
                 LedgerError::Unfit(format!("{hint}. `floe serve` and `floe mint` make a new one"))

@@ -3,7 +3,7 @@
 use floe::ledger::LedgerError;
 use floe::store::{Place, Store, Stored};
 
-use super::{Wanted, realm};
+use super::realm;
 use crate::{OpenError, Opening};
 
 /// How many realms an error names.
@@ -49,7 +49,6 @@ pub(crate) fn enter(store: &impl Store, opening: &Opening) -> Result<Place, Open
         opening.check_id(place.id(), &shown)?;
         return Ok(place);
     }
-    Wanted::at_open(opening).may_make(&shown, &format!("the realm {name}"))?;
     opening.check_new(others, &shown)?;
     if let Some(id) = Place::left_behind(store, name)? {
         // Another process may have made it, and its first records, since it was looked for.

@@ -368,7 +368,11 @@ fn a_file_that_may_not_be_made_is_not_and_another_realm_is_refused() {
     assert!(Opening::of("shop").realm_id(&id).open(&url).is_ok());
     refused(&url, &pinned, &[&format!("has the id {id}"), &format!("pins {no_id}")]);
     refused(&url, &Opening::of("shpo").existing(), &["has no realm shpo", "nothing may be made"]);
-    refused(&url, &Opening::of("shpo").realm_id(&id), &["has no realm shpo", &format!("pins {id}")]);
+    refused(
+        &url,
+        &Opening::of("shpo").realm_id(&id),
+        &["the realm shpo at", "is missing", &format!("pins {id}")],
+    );
 }
 
 #[test]
