@@ -71,10 +71,16 @@ impl Sqlite {
         })
     }
 
-    /// Notes that a record is made. `false` if it was made before.
-    fn note_made(&self, connection: &Connection, key: &str) -> Result<bool, Trouble> {
+    /// Notes that the record of a slot or a name is made, in the transaction that makes it.
+    ///
+    /// # Errors
+    /// `Missing` if it was made before: somebody deleted it.
+    fn note_made(&self, connection: &Connection, key: &Key) -> Result<(), Trouble> {
         let sql = "INSERT INTO made (realm, key) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        Ok(connection.prepare_cached(sql)?.execute(params![self.realm, key])? == 1)
+        match connection.prepare_cached(sql)?.execute(params![self.realm, key.as_str()])? {
+            1 => Ok(()),
+            _ => Err(LedgerError::Missing(key.clone()).into()),
+        }
     }
 
     fn find_definition(&self, connection: &Connection, name: &Name) -> Result<Option<String>, Trouble> {
@@ -92,8 +98,8 @@ impl Ledger for Sqlite {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         let key = &request.key;
         self.change(key, |connection, found| {
-            if found.is_none() && !self.note_made(connection, key.as_str())? {
-                return Err(LedgerError::Missing(key.clone()).into());
+            if found.is_none() {
+                self.note_made(connection, key)?;
             }
             // An error takes the note back with it. Where there is no record, a reservation without an error makes one.
             Ok(Mark::reserve(found.as_ref(), request)?)
@@ -135,12 +141,15 @@ impl Ledger for Sqlite {
             if let Some(stored) = self.find_definition(connection, name)? {
                 return Ok(Done::read(stored));
             }
+            let key = Key::name(name);
+            if self.find(connection, key.as_str())?.is_none() {
+                self.note_made(connection, &key)?;
+                if marked {
+                    self.store(connection, key.as_str(), &Mark::default())?;
+                }
+            }
             let sql = "INSERT INTO definition (realm, name, definition) VALUES (?1, ?2, ?3)";
             connection.prepare_cached(sql)?.execute(params![self.realm, name.as_str(), definition])?;
-            let key = Key::name(name);
-            if marked && self.find(connection, key.as_str())?.is_none() {
-                self.store(connection, key.as_str(), &Mark::default())?;
-            }
             Ok(Done::written(definition.to_owned()))
         })
     }

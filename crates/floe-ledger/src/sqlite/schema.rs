@@ -53,7 +53,7 @@ const TABLES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The records that `reserve` has made, even if they no longer exist.
+/// The slots and names that were made, even if their rows no longer exist. A file of an earlier floe lacks its names.
 const MADE: &str = "
     CREATE TABLE made (
         realm INTEGER NOT NULL,
