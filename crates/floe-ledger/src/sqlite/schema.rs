@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::file::{Place, flush_dir};
 use super::trouble::{self, Trouble, damaged};
 use super::turn;
+use crate::opening::is_newer;
 use crate::{DEFAULT_REALM, Opening};
 
 /// `floc` in ASCII, in the header of a cache's file.
@@ -201,10 +202,7 @@ pub(super) fn prepare(
     }
     let version = number("user_version")?;
     if version > i64::from(VERSION) {
-        return Err(unfit(format!(
-            "{shown} was written by a newer floe: it has version {version}, and this floe knows versions up to {VERSION}; \
-             run the newer floe"
-        )));
+        return Err(is_newer(shown, version, VERSION.into()).into());
     }
     if version < 1 {
         return Err(damaged(shown, &format!("it has version {version}, which no floe has written")).into());
