@@ -18,7 +18,7 @@ pub(crate) const MAX_MINT: u64 = 1_000_000_000;
 pub(crate) const LAYOUT_EXAMPLE: &str = "time:41 worker:10 sequence:12 tick=1ms epoch=2020-01-01T00:00:00Z";
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 success, 1 an error (its cause and the way out are on stderr), 2 wrong usage.
+Exit codes: 0 success, 1 an error (its cause and the way out are on stderr), 2 wrong usage, 3 an unfinished check.
 
 Try:
   floe serve                       a server on http://127.0.0.1:7600, its ledger in ./floe-data
@@ -453,7 +453,8 @@ pub(crate) enum LedgerCommand {
     /// disjoint when many reserve at once, a refusal writes nothing, a list is exact, and so on. The realms are
     /// called `*check-…`. They stay in the store, and floe does not count them among its realms, so you can go on to
     /// use the store without a realm's name. The suite takes some seconds on a database, and minutes on a bucket. It
-    /// tests no faults such as a loss of power. Exit code 1 means that a rule was broken.
+    /// tests no faults such as a loss of power. Exit code 1 means that a rule was broken. Exit code 3 means that the
+    /// ledger did not answer in time, so that nothing is known: check it again.
     Check {
         /// The ledger as a URL, as in `floe serve --ledger URL`
         url: String,

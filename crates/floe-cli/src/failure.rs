@@ -17,11 +17,13 @@ pub(crate) struct Failure {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Exit {
     /// 0: the reader of the output has closed it.
-    Quiet,
+    Quiet = 0,
     /// 1: it did not work.
     Error,
     /// 2: it was asked for in a way that cannot work.
     Usage,
+    /// 3: a check that ended before it could say anything.
+    Unfinished,
 }
 
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
@@ -35,6 +37,11 @@ impl Failure {
     /// Exit code 2: the command line itself is wrong.
     pub(crate) fn usage(cause: impl fmt::Display) -> Self {
         Self { exit: Exit::Usage, ..Self::new(cause) }
+    }
+
+    /// Exit code 3: nothing is known yet of what was to be checked.
+    pub(crate) fn unfinished(cause: impl fmt::Display) -> Self {
+        Self { exit: Exit::Unfinished, ..Self::new(cause) }
     }
 
     /// The same with what to do next, if the cause does not say it.
@@ -63,11 +70,11 @@ impl Failure {
     /// Says it on stderr; gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         match self.exit {
-            Exit::Quiet => return ExitCode::SUCCESS,
-            Exit::Error | Exit::Usage if self.json => anstream::eprint!("{}", self.line()),
-            Exit::Error | Exit::Usage => anstream::eprint!("{}", self.painted()),
+            Exit::Quiet => {}
+            _ if self.json => anstream::eprint!("{}", self.line()),
+            _ => anstream::eprint!("{}", self.painted()),
         }
-        ExitCode::from(if self.exit == Exit::Usage { 2 } else { 1 })
+        ExitCode::from(self.exit as u8)
     }
 
     fn line(&self) -> String {

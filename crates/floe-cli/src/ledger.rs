@@ -2,13 +2,15 @@
 
 use std::io::{ErrorKind, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use floe::ledger::conformance::{CASES, Realm};
-use floe::ledger::{Key, Ledger, Reserve, Token};
+use floe::ledger::{AtHand, Elsewhere, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
 use floe::store::Place;
+use floe::{Name, UnixMillis};
+use floe_ledger::OpenError;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -31,7 +33,7 @@ pub(crate) fn check(url: &str, json: bool) -> Outcome {
     let prefix = format!("{}check-{prefix}", Place::SCRATCH);
     // An error of the URL, or of the whole store, is reported before any case.
     floe_ledger::check_url(url).map_err(Failure::usage)?;
-    let shown = floe_ledger::open_in(url, &format!("{prefix}-0")).map_err(Failure::new)?.describe();
+    let shown = floe_ledger::open_in(url, &format!("{prefix}-0")).map_err(ended)?.describe();
     // If the reader closes the output, the exit code is still needed.
     let say = |text: &str| match writeln!(std::io::stdout(), "{text}") {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::output(&error)),
@@ -71,14 +73,27 @@ pub(crate) fn check(url: &str, json: bool) -> Outcome {
     }
 }
 
+/// Why a check ended early. A store that does not answer is busy or out of reach: that is no verdict on it.
+fn ended(error: OpenError) -> Failure {
+    match error {
+        OpenError::Ledger(LedgerError::Unavailable(cause)) => Failure::unfinished(format_args!("the check could not be finished: {cause}"))
+            .hint("nothing is known of the store yet: check it again when it is less busy, or with more time for a call (max_wait=60s in the URL)"),
+        error => Failure::new(error),
+    }
+}
+
 /// Every case, each in realms of its own; those that failed, with the rule that was broken.
 fn cases(url: &str, prefix: &str, say: &dyn Fn(&str) -> Outcome) -> Outcome<Vec<(&'static str, String)>> {
     let realms = Arc::new(AtomicUsize::new(1));
+    let unavailable = Arc::new(OnceLock::new());
     let fresh = || {
         let realm = format!("{prefix}-{}", realms.fetch_add(1, Ordering::Relaxed));
-        let url = url.to_owned();
-        Realm::new(move || floe_ledger::open_in(&url, &realm).unwrap_or_else(|error| stopped(&error)))
-            .with_names(NAMES)
+        let (url, unavailable) = (url.to_owned(), Arc::clone(&unavailable));
+        Realm::new(move || match floe_ledger::open_in(&url, &realm) {
+            Ok(ledger) => Box::new(Heard { ledger, unavailable: Arc::clone(&unavailable) }),
+            Err(error) => stopped(&error, &unavailable),
+        })
+        .with_names(NAMES)
     };
     let mut failures = Vec::new();
     // A case fails by a panic. Only its message is shown.
@@ -86,9 +101,13 @@ fn cases(url: &str, prefix: &str, say: &dyn Fn(&str) -> Outcome) -> Outcome<Vec<
     set_hook(Box::new(|_| {}));
     for case in CASES {
         let outcome = catch_unwind(AssertUnwindSafe(|| case.check(&fresh)));
-        let line = match outcome {
-            Ok(()) => format!("ok      {}", case.name),
-            Err(panic) => {
+        let line = match (outcome, unavailable.get()) {
+            (Ok(()), _) => format!("ok      {}", case.name),
+            (Err(_), Some(cause)) => {
+                set_hook(hook);
+                return Err(ended(LedgerError::Unavailable(String::clone(cause)).into()));
+            }
+            (Err(panic), None) => {
                 let words = match panic.downcast::<String>() {
                     Ok(words) => *words,
                     Err(_) => "it panicked without a message".to_owned(),
@@ -108,14 +127,51 @@ fn cases(url: &str, prefix: &str, say: &dyn Fn(&str) -> Outcome) -> Outcome<Vec<
 }
 
 #[expect(clippy::panic, reason = "a case that fails panics, and is caught")]
-fn stopped(error: &floe_ledger::OpenError) -> Box<dyn Ledger> {
+fn stopped(error: &OpenError, unavailable: &OnceLock<String>) -> ! {
+    if let OpenError::Ledger(LedgerError::Unavailable(cause)) = error {
+        unavailable.get_or_init(|| cause.clone());
+    }
     panic!("the ledger could not be opened: {error}")
+}
+
+/// A ledger that keeps the first cause for which it was unavailable. A case that fails says only which rule it was about.
+struct Heard {
+    ledger: Box<dyn Ledger>,
+    unavailable: Arc<OnceLock<String>>,
+}
+
+impl Heard {
+    fn hear<T>(&self, answer: Result<T, LedgerError>) -> Result<T, LedgerError> {
+        if let Err(LedgerError::Unavailable(cause)) = &answer {
+            self.unavailable.get_or_init(|| cause.clone());
+        }
+        answer
+    }
+}
+
+#[rustfmt::skip]
+impl Ledger for Heard {
+    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> { self.hear(self.ledger.reserve(request)) }
+    fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> { self.hear(self.ledger.count(request)) }
+    fn count_at_once(&self, request: &Reserve) -> Option<Reply> { self.ledger.count_at_once(request) }
+    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> { self.hear(self.ledger.give_back(key, token, from)) }
+    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> { self.hear(self.ledger.bind(name, definition, marked)) }
+    fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> { self.hear(self.ledger.definition(name)) }
+    fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> { self.hear(self.ledger.names(after, limit)) }
+    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> { self.hear(self.ledger.raise(key, at_least)) }
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> { self.hear(self.ledger.list(prefix, after, limit)) }
+    fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> { self.hear(self.ledger.clock()) }
+    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> { self.hear(self.ledger.in_other_realms(name)) }
+    fn realm_id(&self) -> Result<String, LedgerError> { self.hear(self.ledger.realm_id()) }
+    fn describe(&self) -> String { self.ledger.describe() }
+    fn at_hand(&self, worker_bits: u32) -> Vec<AtHand> { self.ledger.at_hand(worker_bits) }
+    fn is_shared(&self) -> bool { self.ledger.is_shared() }
 }
 
 /// How long each of some reservations took, in ascending order.
 #[expect(clippy::disallowed_methods, reason = "a time is what is asked for")]
 fn times(url: &str, prefix: &str) -> Outcome<Vec<Duration>> {
-    let ledger = floe_ledger::open_in(url, &format!("{prefix}-0")).map_err(Failure::new)?;
+    let ledger = floe_ledger::open_in(url, &format!("{prefix}-0")).map_err(ended)?;
     let reserve = || -> Outcome<Duration> {
         let request = Reserve {
             key: Key::slot(10, 1),
@@ -127,7 +183,7 @@ fn times(url: &str, prefix: &str) -> Outcome<Vec<Duration>> {
             note: None,
         };
         let begin = Instant::now();
-        ledger.reserve(&request).map_err(Failure::new)?;
+        ledger.reserve(&request).map_err(|error| ended(error.into()))?;
         Ok(begin.elapsed())
     };
     // The first one makes the record.

@@ -85,7 +85,7 @@ impl Table {
                 &format!("an item without the attribute {RECORD} ({})", item[NAME]["S"]),
             )
         })?;
-        Ok(Entry { version: Version::new(text), text: text.to_owned() })
+        Ok(stored::entry(text))
     }
 
     fn words(&self, trouble: Trouble<Fault>) -> LedgerError {

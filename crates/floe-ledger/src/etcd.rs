@@ -45,7 +45,7 @@ use self::messages::{Compare, Operation, RangeRequest, TxnRequest, TxnResponse};
 use self::trouble::Fault;
 use self::url::Settings;
 use crate::options::environment;
-use crate::remote::{self, Remote, realm as words};
+use crate::remote::{self, Remote, realm as words, stored};
 use crate::{DEFAULT_REALM, OpenError, Opening};
 
 mod connect;
@@ -99,15 +99,10 @@ impl Etcd {
     }
 }
 
-/// The version of a record is its text.
-fn entry(text: String) -> Entry {
-    Entry { version: Version::new(&text), text }
-}
-
 impl Store for Etcd {
     fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
         let found = self.run(TxnRequest::look([self.path(key)]))?;
-        Ok(found.found().next().flatten().map(entry))
+        Ok(found.found().next().flatten().map(stored::entry))
     }
 
     fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
@@ -140,7 +135,7 @@ impl Store for Etcd {
                 Some(_) => words::is_another(&self.settings.reach.shown),
             });
         }
-        Ok(Put::Found(record.flatten().map(entry)))
+        Ok(Put::Found(record.flatten().map(stored::entry)))
     }
 
     /// A user who may read one realm alone is told of no other.
@@ -195,7 +190,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Etcd>, Ope
     let cluster = Cluster::new(Arc::clone(&settings), opening.realm())?;
     let etcd = Etcd { remote: Remote::open("floe-etcd", cluster, opening)?, settings };
     layout::enter(&etcd, opening)?;
-    remote::stored::open(etcd, opening)
+    stored::open(etcd, opening)
 }
 
 /// Whether a URL can be read, options included. Nobody is connected to.

@@ -53,9 +53,9 @@ pub mod mysql;
 pub mod object;
 #[cfg(feature = "offer")]
 pub mod offer;
-#[cfg_attr(all(feature = "served", not(feature = "mysql")), allow(dead_code))]
+// A build with few ledgers does not use all of these.
+#[cfg_attr(not(all(feature = "mysql", feature = "sqlite")), allow(dead_code))]
 mod opening;
-// A build with few ledgers does not use all of it.
 #[cfg_attr(not(all(feature = "mysql", feature = "redis", feature = "sqlite")), allow(dead_code))]
 mod options;
 #[cfg(feature = "postgres-no-tls")]

@@ -36,7 +36,7 @@ use self::session::{Answer, Row};
 use self::trouble::Error;
 use self::url::Settings;
 use crate::options::environment;
-use crate::remote::{self, Remote, realm as words};
+use crate::remote::{self, Remote, realm as words, stored};
 use crate::{DEFAULT_REALM, OpenError, Opening};
 
 mod channel;
@@ -108,11 +108,10 @@ impl Mysql {
     }
 }
 
-/// The record that a statement found. Its version is its text.
+/// The record that a statement found.
 fn entry(link: &Link, found: &Answer) -> Result<Option<Entry>, Trouble> {
     let Some(row) = found.rows.first() else { return Ok(None) };
-    let text = text(link, row, 0, "a record")?;
-    Ok(Some(Entry { version: Version::new(&text), text }))
+    Ok(Some(stored::entry(text(link, row, 0, "a record")?)))
 }
 
 fn text(link: &Link, row: &Row, column: usize, what: &str) -> Result<String, Trouble> {
@@ -236,7 +235,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Mysql>, Op
         Trouble::Store(error) => trouble::at_open(&error, &settings.reach.shown),
         other => remote.words(other).into(),
     })?;
-    remote::stored::open(Mysql { remote }, opening)
+    stored::open(Mysql { remote }, opening)
 }
 
 /// Whether a URL can be read, options included. It makes no connection.

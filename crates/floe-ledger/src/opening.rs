@@ -80,13 +80,11 @@ impl Opening {
         &self.realm
     }
 
-    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
     pub(crate) fn may_make(&self) -> bool {
         self.missing == Missing::Make && self.pinned.is_none()
     }
 
     /// Whether the ledger's other realms matter although this one exists.
-    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
     pub(crate) fn asks_for_others(&self) -> bool {
         self.sole && self.realm == DEFAULT_REALM
     }
@@ -95,7 +93,6 @@ impl Opening {
     ///
     /// # Errors
     /// `Unfit` if there are several realms and the caller named none; and the errors of `others`.
-    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
     pub(crate) fn check_sole<E: From<LedgerError>>(
         &self,
         others: impl FnOnce() -> Result<Vec<String>, E>,
@@ -117,24 +114,23 @@ impl Opening {
     ///
     /// # Errors
     /// `Unfit` if it may not be made; and the errors of `others`.
-    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
     pub(crate) fn check_new<E: From<LedgerError>>(
         &self,
         others: impl FnOnce() -> Result<Vec<String>, E>,
         shown: &str,
     ) -> Result<(), E> {
-        if self.may_make() && self.realm != DEFAULT_REALM {
-            return Ok(());
+        if self.pinned.is_some() {
+            return Err(self.not_made(&format!("the realm {} at {shown} is missing", self.realm)).into());
         }
-        let others = others()?;
-        if self.may_make() && others.is_empty() {
-            return Ok(());
+        let may_make = self.missing == Missing::Make;
+        let others = if may_make && self.realm != DEFAULT_REALM { Vec::new() } else { others()? };
+        match may_make && others.is_empty() {
+            true => Ok(()),
+            false => Err(self.is_not_there(&others, shown).into()),
         }
-        Err(self.is_not_there(&others, shown).into())
     }
 
     /// The error for a missing realm that may not be made. It names the `others` of the ledger.
-    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
     pub(crate) fn is_not_there(&self, others: &[String], shown: &str) -> LedgerError {
         let has = match others {
             [] => "none that floe could name (look at the URL)".to_owned(),
@@ -145,7 +141,6 @@ impl Opening {
         };
         let hint = format!("{shown} has no realm {}, it has: {has}", self.realm);
         match self.missing {
-            _ if self.pinned.is_some() => self.not_made(&hint),
             Missing::Refuse => self.not_made(&hint),
             Missing::Look => {
                 LedgerError::Unfit(format!("{hint}. `floe serve` and `floe mint` make a new one"))
@@ -156,7 +151,6 @@ impl Opening {
 
     /// # Errors
     /// `Unfit` if the realm is not the pinned one.
-    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
     pub(crate) fn check_id(&self, found: &str, shown: &str) -> Result<(), LedgerError> {
         match self.pinned.as_deref() {
             Some(pinned) if pinned != found => Err(LedgerError::Unfit(format!(
@@ -170,7 +164,6 @@ impl Opening {
     }
 
     /// Why nothing is made here if `what` is missing.
-    #[cfg_attr(not(any(feature = "sqlite", feature = "remote")), allow(dead_code))]
     pub(crate) fn not_made(&self, what: &str) -> LedgerError {
         let why = match &self.pinned {
             Some(pinned) => format!("realm_id pins {pinned}"),
@@ -186,3 +179,11 @@ impl Opening {
 
 /// The way out for a restored or remade ledger, before anything is minted.
 pub(crate) const RAISE: &str = "raise its marks above every ID in use (`floe marks raise NAME --to N`)";
+
+/// A newer floe wrote this store.
+pub(crate) fn is_newer(shown: &str, found: i64, known: i64) -> LedgerError {
+    LedgerError::Unfit(format!(
+        "the ledger at {shown} was written by a newer floe: it has version {found}, and this floe knows versions up to \
+         {known}; run the newer floe"
+    ))
+}

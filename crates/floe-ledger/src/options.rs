@@ -68,16 +68,20 @@ pub(crate) fn takes(key: &str, value: &str, expected: &str) -> OpenError {
     OpenError::Asked(format!("`{key}={value}`: the option takes {expected}"))
 }
 
-/// Whether users other than the owner may read a file of passwords.
+/// Users other than the owner of a file, as bits of its mode: all of them, or those outside its group.
+pub(crate) const OTHERS: u32 = 0o077;
+pub(crate) const STRANGERS: u32 = 0o007;
+
+/// Whether these users may read or change a secret file.
 #[cfg(unix)]
-pub(crate) fn is_open_to_others(file: &Path) -> bool {
+pub(crate) fn is_open_to(whom: u32, file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
+    fs::metadata(file).is_ok_and(|found| found.permissions().mode() & whom != 0)
 }
 
-/// Whether users other than the owner may read a file of passwords: unknown on this system.
+/// Whether these users may read or change a secret file: unknown on this system.
 #[cfg(not(unix))]
-pub(crate) fn is_open_to_others(_file: &Path) -> bool {
+pub(crate) fn is_open_to(_whom: u32, _file: &Path) -> bool {
     false
 }
 
@@ -90,7 +94,7 @@ pub(crate) fn password_from(file: &Path) -> Result<String, OpenError> {
     let text = fs::read_to_string(file).map_err(|error| {
         asked(&format!("cannot be read ({error}): name a file with the password in its first line"))
     })?;
-    if is_open_to_others(file) {
+    if is_open_to(OTHERS, file) {
         return Err(asked("can be read by others: chmod 600 it"));
     }
     match text.lines().next() {

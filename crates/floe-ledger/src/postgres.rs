@@ -35,7 +35,7 @@ pub use self::queries::{Queries, QueryError, Row};
 use self::statements::{Statements, TIME};
 use self::url::Settings;
 use crate::options::environment;
-use crate::remote::{self, Remote};
+use crate::remote::{self, Remote, stored};
 use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
 mod connect;
@@ -122,7 +122,7 @@ impl Postgres {
         let remarks = schema::enter(&*queries, &schema, &shown, allow_unsafe, opening)?;
         let described = remarks.iter().fold(described, |described, remark| format!("{described} ({remark})"));
         let postgres = Self { queries, statements: Statements::in_schema(&schema), shown, described };
-        remote::stored::open(postgres, opening)
+        stored::open(postgres, opening)
     }
 
     fn ask(&self, sql: &str, values: &[&str]) -> Result<Vec<Row>, LedgerError> {
@@ -135,7 +135,9 @@ impl Postgres {
         let rows = self.ask(sql, values)?;
         Ok(match rows.first().map(|row| (column(row, 0), column(row, 1))) {
             Some((Some(_), _)) => Put::Done(Version::new(text)),
-            Some((None, Some(found))) if expected.first() != Some(&found) => Put::Found(Some(entry(found))),
+            Some((None, Some(found))) if expected.first() != Some(&found) => {
+                Put::Found(Some(stored::entry(found)))
+            }
             // The snapshot is older than the row that was found when it was locked.
             _ => Put::Found(self.get(key)?),
         })
@@ -149,16 +151,11 @@ impl Postgres {
     }
 }
 
-/// The version of a record is its text.
-fn entry(text: &str) -> Entry {
-    Entry { version: Version::new(text), text: text.to_owned() }
-}
-
 impl Store for Postgres {
     fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
         let rows = self.ask(&self.statements.get, &[key])?;
         match rows.first().map(|row| (column(row, 0), column(row, 1))) {
-            Some((record, Some("false"))) => Ok(record.map(entry)),
+            Some((record, Some("false"))) => Ok(record.map(stored::entry)),
             _ => Err(schema::is_in_recovery(&self.shown)),
         }
     }

@@ -42,7 +42,7 @@ use self::keys::{Keys, REALM, REALMS, ahead_of, place_of};
 use self::scripts::{ANOTHER, LAYOUT, Script};
 use self::url::Settings;
 use crate::options::environment;
-use crate::remote::{self, Remote, realm as words};
+use crate::remote::{self, Remote, realm as words, stored};
 use crate::{DEFAULT_REALM, OpenError, Opening};
 
 mod checks;
@@ -129,7 +129,7 @@ impl Redis {
             Some(Some(word)) if word == ANOTHER => {
                 return Err(words::is_another(&self.shown));
             }
-            _ => Put::Found(answer.get(1).and_then(Option::as_deref).map(entry)),
+            _ => Put::Found(answer.get(1).and_then(Option::as_deref).map(stored::entry)),
         })
     }
 
@@ -179,11 +179,6 @@ impl Redis {
     }
 }
 
-/// The version of a record is its text.
-fn entry(text: &str) -> Entry {
-    Entry { version: Version::new(text), text: text.to_owned() }
-}
-
 impl Store for Redis {
     fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
         let (realm, field) = place_of(key);
@@ -196,7 +191,7 @@ impl Store for Redis {
         })?;
         match found {
             (Some(version), text) if version == scripts::VERSION.to_string() => {
-                Ok(text.as_deref().map(entry))
+                Ok(text.as_deref().map(stored::entry))
             }
             // A record in another realm is that realm's problem.
             (None, _) if is_of_realm => Ok(None),
@@ -324,7 +319,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Redis>, Op
     let settings = Settings::parse(url, &environment)?;
     let shown = settings.reach.shown.clone();
     let remote = Remote::open("floe-redis", Server::new(settings, Keys::of(&realm))?, opening)?;
-    remote::stored::open(Redis { remote, realm, shown }, opening)
+    stored::open(Redis { remote, realm, shown }, opening)
 }
 
 /// Whether a URL can be read, options included. It makes no connection.

@@ -396,7 +396,7 @@ pub trait Ledger: Send + Sync {
     /// ```
     ///
     /// # Errors
-    /// `Unavailable` or `Unfit`.
+    /// `Missing` if the name was made, and somebody deleted all of it; `Unavailable` or `Unfit`.
     fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError>;
 
     /// Returns the definition to which a name is bound; `None` if it is not bound.

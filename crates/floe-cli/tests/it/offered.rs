@@ -163,7 +163,7 @@ fn a_realm_is_made_looked_for_and_pinned_as_the_caller_says() {
     for _ in 0..2 {
         refused(&of("test").existing(), &["has no realm test", OWN, "nothing may be made (--existing"]);
         refused(&of("test").to_look(), &["has no realm test", OWN]);
-        refused(&of("test").realm_id(&no_id), &["has no realm test", "realm_id pins 0000"]);
+        refused(&of("test").realm_id(&no_id), &["the realm test at", "is missing", "realm_id pins 0000"]);
     }
     let id = open(&server.url("")).realm_id().unwrap();
     for opening in [of("test").existing(), of("test").to_look(), of("test").realm_id(&id)] {

@@ -9,7 +9,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
 use crate::OpenError;
-use crate::options::{CONNECT_TIMEOUT, Environment, is_open_to_others, password_from};
+use crate::options::{CONNECT_TIMEOUT, Environment, OTHERS, is_open_to, password_from};
 use crate::remote::ssl_mode::Use;
 use crate::remote::url::{ASKED, Form, Reach, clash, pair};
 
@@ -143,7 +143,7 @@ fn from_passfile(config: &Config, environment: Environment<'_>) -> Result<Option
     let database = config.get_dbname().unwrap_or(user);
     let wanted = [host.as_str(), port.as_str(), database, user];
     let password = text.lines().find_map(|line| password_in(line, wanted));
-    if password.is_some() && is_open_to_others(&file) {
+    if password.is_some() && is_open_to(OTHERS, &file) {
         return Err(OpenError::Asked(format!(
             "the passfile {} can be read by others: chmod 600 it, or no password is taken from it",
             file.display()

@@ -2,7 +2,7 @@
 
 use floe::ledger::LedgerError;
 
-pub(crate) use crate::opening::RAISE;
+pub(crate) use crate::opening::{RAISE, is_newer};
 
 /// The realm has another id than before.
 pub(crate) fn is_another(shown: &str) -> LedgerError {
@@ -25,14 +25,6 @@ pub(crate) fn ignores(shown: &str, condition: &str) -> LedgerError {
     LedgerError::Unfit(format!(
         "{shown} ignores the condition of a write ({condition}): two nodes would be given the same range. Use a store \
          that supports conditional writes, or another ledger"
-    ))
-}
-
-/// A newer floe wrote this store.
-pub(crate) fn is_newer(shown: &str, found: i64, known: i64) -> LedgerError {
-    LedgerError::Unfit(format!(
-        "the ledger at {shown} was written by a newer floe: it has version {found}, and this floe knows versions up to \
-         {known}; run the newer floe"
     ))
 }
 

@@ -1,9 +1,9 @@
 //! A realm in a store that compares and swaps, by the rules that hold for all ledgers.
 
 use floe::ledger::LedgerError;
-use floe::store::{Place, Store, Stored};
+use floe::store::{Entry, Place, Store, Stored, Version};
 
-use super::{Wanted, realm};
+use super::realm;
 use crate::{OpenError, Opening};
 
 /// How many realms an error names.
@@ -28,6 +28,12 @@ pub(crate) fn line(word: &str, text: &str) -> String {
     format!("{word} {}\n", text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r"))
 }
 
+/// A record whose version is its text: no two writes leave the same.
+pub(crate) fn entry(text: impl Into<String>) -> Entry {
+    let text = text.into();
+    Entry { version: Version::new(&text), text }
+}
+
 /// The ledger on a store, in the realm that [`enter`] finds or makes.
 pub(crate) fn open<S: Store>(store: S, opening: &Opening) -> Result<Stored<S>, OpenError> {
     let place = enter(&store, opening)?;
@@ -49,7 +55,6 @@ pub(crate) fn enter(store: &impl Store, opening: &Opening) -> Result<Place, Open
         opening.check_id(place.id(), &shown)?;
         return Ok(place);
     }
-    Wanted::at_open(opening).may_make(&shown, &format!("the realm {name}"))?;
     opening.check_new(others, &shown)?;
     if let Some(id) = Place::left_behind(store, name)? {
         // Another process may have made it, and its first records, since it was looked for.
@@ -76,11 +81,11 @@ pub(crate) fn enter(store: &impl Store, opening: &Opening) -> Result<Place, Open
 pub(crate) fn check_conditions(
     store: &impl Store,
     realm: &str,
-    other: &floe::store::Version,
+    other: &Version,
     called: [&str; 2],
 ) -> Result<(), LedgerError> {
     let key = format!("realm/{realm}");
-    let Some(floe::store::Entry { text, .. }) = store.get(&key)? else { return Ok(()) };
+    let Some(Entry { text, .. }) = store.get(&key)? else { return Ok(()) };
     for (expected, condition) in [None, Some(other)].into_iter().zip(called) {
         if let floe::store::Put::Done(_) = store.put(&key, &text, expected)? {
             return Err(realm::ignores(&store.describe(), condition));
@@ -93,7 +98,7 @@ pub(crate) fn check_conditions(
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use floe::store::{Entry, Put, Version};
+    use floe::store::Put;
 
     use super::*;
 

@@ -14,21 +14,24 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootC
 
 use super::ssl_mode::{SYSTEM, Tls, Verify};
 use crate::OpenError;
+use crate::options::{STRANGERS, is_open_to};
 
 impl Tls {
     /// The client's TLS configuration, with the client's own certificate if there is one.
     ///
     /// # Errors
-    /// `Asked` if a file cannot be used.
+    /// `Asked` if a file cannot be used, or if others can read the key.
     pub(crate) fn client(&self) -> Result<ClientConfig, OpenError> {
         let mut config = client(&self.verify)?;
         if let Some((certificate, key)) = &self.own {
-            let failed = |option: &str, file: &Path, what: &dyn Display| {
-                OpenError::Asked(format!(
-                    "{option}: {} cannot be used ({what}): name a PEM file",
-                    file.display()
-                ))
+            let refused = |option: &str, file: &Path, what: &dyn Display, way_out: &str| {
+                OpenError::Asked(format!("{option}: {} cannot be used ({what}): {way_out}", file.display()))
             };
+            // A secret that Kubernetes mounts belongs to root, and a server's user reads it by its group.
+            if is_open_to(STRANGERS, key) {
+                return Err(refused("sslkey", key, &"others can read the key", "chmod 600 it"));
+            }
+            let failed = |option, file, what: &dyn Display| refused(option, file, what, "name a PEM file");
             let chain = CertificateDer::pem_file_iter(certificate)
                 .and_then(Iterator::collect::<Result<Vec<_>, _>>)
                 .map_err(|error| failed("sslcert", certificate, &error))?;

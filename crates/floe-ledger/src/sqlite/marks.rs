@@ -2,6 +2,7 @@
 
 use floe::Name;
 use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Mark, Record, Reply, Reserve, Token};
+use floe::store::Place;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -70,10 +71,16 @@ impl Sqlite {
         })
     }
 
-    /// Notes that a record is made. `false` if it was made before.
-    fn note_made(&self, connection: &Connection, key: &str) -> Result<bool, Trouble> {
+    /// Notes that the record of a slot or a name is made, in the transaction that makes it.
+    ///
+    /// # Errors
+    /// `Missing` if it was made before: somebody deleted it.
+    fn note_made(&self, connection: &Connection, key: &Key) -> Result<(), Trouble> {
         let sql = "INSERT INTO made (realm, key) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        Ok(connection.prepare_cached(sql)?.execute(params![self.realm, key])? == 1)
+        match connection.prepare_cached(sql)?.execute(params![self.realm, key.as_str()])? {
+            1 => Ok(()),
+            _ => Err(LedgerError::Missing(key.clone()).into()),
+        }
     }
 
     fn find_definition(&self, connection: &Connection, name: &Name) -> Result<Option<String>, Trouble> {
@@ -91,8 +98,8 @@ impl Ledger for Sqlite {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         let key = &request.key;
         self.change(key, |connection, found| {
-            if found.is_none() && !self.note_made(connection, key.as_str())? {
-                return Err(LedgerError::Missing(key.clone()).into());
+            if found.is_none() {
+                self.note_made(connection, key)?;
             }
             // An error takes the note back with it. Where there is no record, a reservation without an error makes one.
             Ok(Mark::reserve(found.as_ref(), request)?)
@@ -134,12 +141,15 @@ impl Ledger for Sqlite {
             if let Some(stored) = self.find_definition(connection, name)? {
                 return Ok(Done::read(stored));
             }
+            let key = Key::name(name);
+            if self.find(connection, key.as_str())?.is_none() {
+                self.note_made(connection, &key)?;
+                if marked {
+                    self.store(connection, key.as_str(), &Mark::default())?;
+                }
+            }
             let sql = "INSERT INTO definition (realm, name, definition) VALUES (?1, ?2, ?3)";
             connection.prepare_cached(sql)?.execute(params![self.realm, name.as_str(), definition])?;
-            let key = Key::name(name);
-            if marked && self.find(connection, key.as_str())?.is_none() {
-                self.store(connection, key.as_str(), &Mark::default())?;
-            }
             Ok(Done::written(definition.to_owned()))
         })
     }
@@ -194,11 +204,12 @@ impl Ledger for Sqlite {
         let sql = "SELECT r.name, d.definition, m.mark FROM realm AS r
                    JOIN definition AS d ON d.realm = r.realm AND d.name = ?2
                    LEFT JOIN mark AS m ON m.realm = r.realm AND m.key = ?3
-                   WHERE r.realm <> ?1 AND r.name NOT LIKE '*%' ORDER BY r.name LIMIT 10";
+                   WHERE r.realm <> ?1 AND substr(r.name, 1, 1) <> ?4 ORDER BY r.name LIMIT 10";
         let key = Key::name(name);
         self.transact(Begin::Read, |connection| {
             let mut statement = connection.prepare_cached(sql)?;
-            let mut rows = statement.query(params![self.realm, name.as_str(), key.as_str()])?;
+            let scratch = Place::SCRATCH.to_string();
+            let mut rows = statement.query(params![self.realm, name.as_str(), key.as_str(), scratch])?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
                 let unmarked = row.get_ref(2)? == ValueRef::Null;

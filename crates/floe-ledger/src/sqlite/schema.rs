@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::file::{Place, flush_dir};
 use super::trouble::{self, Trouble, damaged};
 use super::turn;
+use crate::opening::is_newer;
 use crate::{DEFAULT_REALM, Opening};
 
 /// `floc` in ASCII, in the header of a cache's file.
@@ -53,7 +54,7 @@ const TABLES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The records that `reserve` has made, even if they no longer exist.
+/// The slots and names that were made, even if their rows no longer exist. A file of an earlier floe lacks its names.
 const MADE: &str = "
     CREATE TABLE made (
         realm INTEGER NOT NULL,
@@ -201,10 +202,7 @@ pub(super) fn prepare(
     }
     let version = number("user_version")?;
     if version > i64::from(VERSION) {
-        return Err(unfit(format!(
-            "{shown} was written by a newer floe: it has version {version}, and this floe knows versions up to {VERSION}; \
-             run the newer floe"
-        )));
+        return Err(is_newer(shown, version, VERSION.into()).into());
     }
     if version < 1 {
         return Err(damaged(shown, &format!("it has version {version}, which no floe has written")).into());
@@ -282,9 +280,10 @@ pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -
     };
     let others = || -> Result<Vec<String>, Trouble> {
         // A scratch realm is no other one.
-        let sql = "SELECT name FROM realm WHERE name <> ?1 AND name NOT LIKE '*%' ORDER BY name LIMIT 20";
+        let sql = "SELECT name FROM realm WHERE name <> ?1 AND substr(name, 1, 1) <> ?2 ORDER BY 1 LIMIT 20";
         let mut statement = connection.prepare(sql)?;
-        Ok(statement.query_map([name], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+        let beside = [name, &floe::store::Place::SCRATCH.to_string()];
+        Ok(statement.query_map(beside, |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     };
     if let Some((realm, realm_id)) = find()? {
         opening.check_id(&realm_id, shown)?;

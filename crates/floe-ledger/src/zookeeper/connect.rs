@@ -13,7 +13,6 @@ use super::trouble::Error;
 use super::url::Settings;
 use super::{Trouble, layout, trouble};
 use crate::OpenError;
-use crate::options::is_open_to_others;
 use crate::remote::endpoint::{Endpoint, Turn, share};
 use crate::remote::ssl_mode::Use;
 use crate::remote::url::Reach;
@@ -31,12 +30,6 @@ pub(super) struct Ensemble {
 
 impl Ensemble {
     pub(super) fn new(settings: Settings, realm: &str) -> Result<Self, OpenError> {
-        if let Some((_, key)) = settings.reach.tls.own.as_ref().filter(|(_, key)| is_open_to_others(key)) {
-            return Err(OpenError::Asked(format!(
-                "sslkey: {} cannot be used (others can read the key): chmod 600 it",
-                key.display()
-            )));
-        }
         let tls = settings.reach.tls.connector(&settings.hosts, None)?;
         Ok(Self { settings, tls, realm: realm.to_owned(), heard: Arc::default(), turn: Turn::anywhere() })
     }

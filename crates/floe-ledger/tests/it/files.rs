@@ -309,6 +309,48 @@ fn a_slot_that_somebody_deletes_stays_missing() {
     conformance::check_eaten(&|| Box::new(Sqlite::open(&path).unwrap()), &eat);
 }
 
+/// Its definition and its mark are two rows, and both are gone. In a file of an earlier floe nothing else says that there was one.
+#[test]
+fn a_name_that_somebody_deletes_stays_missing() {
+    let (_dir, path) = place();
+    let ledger = Sqlite::open(&path).unwrap();
+    let by_hand = Connection::open(&path).unwrap();
+    for (text, marked) in [("tickets", true), ("users", false)] {
+        let name = Name::new(text).unwrap();
+        let key = Key::name(&name);
+        let delete = |sql: &str, value: &str| by_hand.execute(sql, [value]).unwrap();
+        ledger.bind(&name, "segment", marked).unwrap();
+        assert_eq!(delete("DELETE FROM definition WHERE name = ?1", text), 1);
+        assert_eq!(delete("DELETE FROM mark WHERE key = ?1", key.as_str()), usize::from(marked));
+        for ledger in [&ledger, &Sqlite::open(&path).unwrap()] {
+            assert_eq!(ledger.bind(&name, "segment", marked), Err(LedgerError::Missing(key.clone())));
+            let request = Reserve { key: key.clone(), ..ask(5) };
+            assert_eq!(ledger.reserve(&request), Err(LedgerError::Missing(key.clone())));
+        }
+        assert_eq!(ledger.definition(&name), Ok(None));
+        assert_eq!(delete("DELETE FROM made WHERE key = ?1", key.as_str()), 1);
+        assert_eq!(ledger.bind(&name, "counter", marked), Ok("counter".to_owned()));
+    }
+}
+
+/// The first floe that noted names binds the others as before, and one that was begun.
+#[test]
+fn a_file_whose_names_are_not_noted_is_gone_on_with() {
+    let (_dir, path) = place();
+    let ledger = Sqlite::open(&path).unwrap();
+    let [tickets, orders] = ["tickets", "orders"].map(|text| Name::new(text).unwrap());
+    ledger.bind(&tickets, "segment", true).unwrap();
+    let reserve = |name: &Name| got(&ledger, &Reserve { key: Key::name(name), create: false, ..ask(5) });
+    assert_eq!(reserve(&tickets), (0, 5));
+    Connection::open(&path).unwrap().execute("DELETE FROM made", []).unwrap();
+    assert_eq!(ledger.bind(&tickets, "counter", true), Ok("segment".to_owned()));
+    assert_eq!(reserve(&tickets), (5, 10));
+    let token = floe::ledger::Token::random().unwrap();
+    floe::ledger::begin(&ledger, &orders, 500, token).unwrap();
+    assert_eq!(ledger.bind(&orders, "segment", true), Ok("segment".to_owned()));
+    assert_eq!(reserve(&orders), (500, 505));
+}
+
 #[test]
 fn a_file_of_the_first_version_is_migrated_with_its_slots() {
     let (_dir, path) = place();
@@ -368,7 +410,11 @@ fn a_file_that_may_not_be_made_is_not_and_another_realm_is_refused() {
     assert!(Opening::of("shop").realm_id(&id).open(&url).is_ok());
     refused(&url, &pinned, &[&format!("has the id {id}"), &format!("pins {no_id}")]);
     refused(&url, &Opening::of("shpo").existing(), &["has no realm shpo", "nothing may be made"]);
-    refused(&url, &Opening::of("shpo").realm_id(&id), &["has no realm shpo", &format!("pins {id}")]);
+    refused(
+        &url,
+        &Opening::of("shpo").realm_id(&id),
+        &["the realm shpo at", "is missing", &format!("pins {id}")],
+    );
 }
 
 #[test]

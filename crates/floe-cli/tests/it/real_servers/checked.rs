@@ -1,5 +1,8 @@
 //! `floe ledger check` on a user's own store, and the first start after it, which names no realm.
 
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
 use super::Rig;
 use crate::client::mint;
 use crate::process::{Server, configuration, floe, run};
@@ -26,4 +29,27 @@ fn a_store_that_was_checked_is_used_as_a_new_one(rig: Rig) {
 
 mod a_store_that_was_checked_is_used_as_a_new_one_on {
     super::super::on_every_server!(super::a_store_that_was_checked_is_used_as_a_new_one);
+}
+
+/// It gives no answer from the second case on: that breaks no rule.
+#[test]
+fn a_store_that_stops_answering_gets_no_verdict() {
+    let rig = super::redis();
+    let mut command = floe(["ledger", "check", &(rig.url)(rig.server.port())]);
+    let mut check = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(check.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("ok ") {
+        line.clear();
+        assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended before its first case");
+    }
+    rig.server.freeze();
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    let output = check.wait_with_output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{rest}{told}");
+    assert!(told.starts_with("error: the check could not be finished: redis://127.0.0.1:"), "{told}");
+    assert!(told.contains("max_wait=60s") && !told.contains("cannot be a ledger"), "{told}");
+    assert!(rest.lines().all(|line| line.starts_with("ok ")), "{rest}");
 }

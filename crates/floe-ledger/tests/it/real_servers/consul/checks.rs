@@ -1,5 +1,7 @@
 //! What is looked at when a ledger is opened: the token, the rights, TLS, and what the agent is.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use floe::ledger::{Key, LedgerError, Reserve};
@@ -170,4 +172,6 @@ fn a_server_that_asks_for_a_certificate_gets_one() {
     says(&refusal, &["127.0.0.1", "whether it asks for a certificate (sslcert, sslkey)"]);
     opens(&own(&files.client_key)).unwrap();
     says(&opens(&own(&files.key)).unwrap_err(), &["sslcert", "cannot be used"]);
+    fs::set_permissions(&files.client_key, fs::Permissions::from_mode(0o644)).unwrap();
+    says(&opens(&own(&files.client_key)).unwrap_err(), &["client.key", "chmod 600"]);
 }

@@ -1,5 +1,7 @@
 //! TLS, with a certificate authority made for the test.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use floe_ledger::OpenError;
@@ -53,6 +55,10 @@ fn a_server_that_asks_for_a_certificate_gets_one() {
     opens(&server, "verify-full", Some(&files.signer), &own).unwrap();
     let swapped = format!("&sslcert={}&sslkey={}", files.key.display(), files.key.display());
     says(&opens(&server, "require", None, &swapped).unwrap_err(), &["sslcert", "server.key"]);
+    fs::set_permissions(&files.key, fs::Permissions::from_mode(0o640)).unwrap();
+    drop(opens(&server, "require", None, &own).unwrap());
+    fs::set_permissions(&files.key, fs::Permissions::from_mode(0o644)).unwrap();
+    says(&opens(&server, "require", None, &own).unwrap_err(), &["server.key", "chmod 600"]);
 }
 
 #[test]
