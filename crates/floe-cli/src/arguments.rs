@@ -669,15 +669,11 @@ fn within<N: std::str::FromStr + PartialOrd + std::fmt::Display>(
 }
 
 fn count(text: &str) -> Result<u64, String> {
+    let too_many = || Err(format!("one call mints at most {MAX_MINT}: for more, call it again"));
     match text.parse::<i128>() {
         Ok(n) if n < 1 => Err("mint at least 1".to_owned()),
-        Ok(n) => match u64::try_from(n) {
-            Ok(n) if n <= MAX_MINT => Ok(n),
-            _ => Err(format!("one call mints at most {MAX_MINT}: for more, call it again")),
-        },
-        Err(_) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Err(format!("one call mints at most {MAX_MINT}: for more, call it again"))
-        }
+        Ok(n) => u64::try_from(n).ok().filter(|n| *n <= MAX_MINT).map_or_else(too_many, Ok),
+        Err(_) if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => too_many(),
         Err(_) => Err(format!("write a whole number from 1 to {MAX_MINT}")),
     }
 }

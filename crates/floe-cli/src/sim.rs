@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &arguments::Sim) -> Outcome {
 fn plan(arguments: &arguments::Sim, cell: Option<&Cell>) -> Outcome<Plan> {
     let table = arguments.table || cell.is_some();
     let (classes, every) = match cell {
-        Some(cell) => (cell.mix.classes.clone(), true),
+        Some(cell) => (cell.mix.classes.to_vec(), true),
         None => classes(&arguments.faults)?,
     };
     let seeds = arguments.seeds.unwrap_or(match arguments.seed {

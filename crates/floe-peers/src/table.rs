@@ -1,5 +1,6 @@
 //! Compares every algorithm under every mix of faults, with the same seeds for all.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
@@ -12,25 +13,25 @@ pub const SEEDS: u64 = 100;
 /// How many virtual seconds a history lasts: longer than the timers of five minutes that some algorithms have.
 pub const SECONDS: u64 = 900;
 
-/// A mix of faults.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Column {
+/// A mix of faults: a column of the table, or any others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mix {
     /// Its heading.
-    pub label: &'static str,
+    pub label: Cow<'static, str>,
     /// The faults in each of its histories.
-    pub classes: &'static [Class],
+    pub classes: Cow<'static, [Class]>,
     /// Something else that a reader must know; empty for nothing.
     pub also: &'static str,
     /// How many times longer its histories are than the others'.
     pub times: u64,
 }
 
-const fn column(label: &'static str, classes: &'static [Class], also: &'static str) -> Column {
-    Column { label, classes, also, times: 1 }
+const fn column(label: &'static str, classes: &'static [Class], also: &'static str) -> Mix {
+    Mix { label: Cow::Borrowed(label), classes: Cow::Borrowed(classes), also, times: 1 }
 }
 
 /// The mixes. Each is something that operators have experienced, and only the last two are outside floe's contract.
-pub const COLUMNS: &[Column] = &[
+pub const COLUMNS: &[Mix] = &[
     column("calm", &[], ""),
     column("crash", &[Class::Crash], ""),
     column("rollback", &[Class::Rollback], ""),
@@ -42,9 +43,9 @@ pub const COLUMNS: &[Column] = &[
     ),
     column("crash + skew", &[Class::Skew, Class::Crash], ""),
     // If a worker id is taken away after an hour, that shows only when another process starts and takes it.
-    Column {
-        label: "pause",
-        classes: &[Class::Pause, Class::Restart],
+    Mix {
+        label: Cow::Borrowed("pause"),
+        classes: Cow::Borrowed(&[Class::Pause, Class::Restart]),
         also: "its histories are eight times as long, since some algorithms wait for an hour",
         times: 8,
     },
@@ -76,7 +77,7 @@ pub fn measure(
     progress: &(dyn Fn(usize) + Sync),
 ) -> Table {
     let row = |(place, entrant): (usize, &'static Entrant)| {
-        let cell = |column: &Column| seeds(entrant, &column.plan(plan), threads, &|_| progress(place));
+        let cell = |column: &Mix| seeds(entrant, &column.plan(plan), threads, &|_| progress(place));
         (entrant, COLUMNS.iter().map(cell).collect())
     };
     Table { plan: plan.clone(), rows: rows.iter().enumerate().map(row).collect() }
@@ -93,7 +94,7 @@ pub fn histories(rows: usize, seeds: u64) -> u64 {
     cells.saturating_mul(seeds)
 }
 
-impl Column {
+impl Mix {
     /// The plan for this column's histories.
     pub fn plan(&self, plan: &Plan) -> Plan {
         let seconds = plan.seconds.saturating_mul(self.times);
@@ -105,29 +106,14 @@ impl Column {
         self.label.replace(" + ", "+").replace(' ', "-")
     }
 
-    fn mix(&self) -> Mix {
-        let Self { label, classes, also, times } = *self;
-        Mix { label: label.to_owned(), classes: classes.to_vec(), also, times }
-    }
-}
-
-/// Faults by name: a column by its heading, or any others.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Mix {
-    /// The heading.
-    pub label: String,
-    /// The faults in each history.
-    pub classes: Vec<Class>,
-    /// Something else that a reader must know; empty for nothing.
-    pub also: &'static str,
-    /// How many times longer its histories are than the others'.
-    pub times: u64,
-}
-
-impl Mix {
     /// The faults, in words.
     pub fn meaning(&self) -> String {
-        meaning(&self.classes, self.also)
+        let also = (!self.also.is_empty()).then_some(self.also);
+        let meanings: Vec<_> = self.classes.iter().map(|class| class.meaning()).chain(also).collect();
+        match meanings.as_slice() {
+            [] => "nothing: clocks differ by up to 40 ms".to_owned(),
+            some => some.join("; "),
+        }
     }
 
     /// Whether floe's contract covers all of it.
@@ -142,13 +128,13 @@ impl FromStr for Mix {
     /// A column's heading, in any case and with or without spaces; or classes with `+` or commas between them.
     fn from_str(text: &str) -> Result<Self, String> {
         let plain = |text: &str| text.to_lowercase().replace([' ', '-', '_'], "");
-        if let Some(column) = COLUMNS.iter().find(|column| plain(column.label) == plain(text)) {
-            return Ok(column.mix());
+        if let Some(column) = COLUMNS.iter().find(|column| plain(&column.label) == plain(text)) {
+            return Ok(column.clone());
         }
         let words = text.split(['+', ',']).map(|word| word.trim().to_lowercase());
         let classes: Result<Vec<Class>, _> = words.map(|word| word.parse()).collect();
         let mut classes = classes.map_err(|_| {
-            let columns: Vec<_> = COLUMNS.iter().map(Column::word).collect();
+            let columns: Vec<_> = COLUMNS.iter().map(Mix::word).collect();
             let classes: Vec<_> = Class::ALL.iter().map(|class| class.word()).collect();
             format!(
                 "there are no faults {text:?}: the table's columns are {}; any of {} can be joined by +",
@@ -158,11 +144,11 @@ impl FromStr for Mix {
         })?;
         classes.sort_unstable();
         classes.dedup();
-        if let Some(column) = COLUMNS.iter().find(|column| sorted(column.classes) == classes) {
-            return Ok(column.mix());
+        if let Some(column) = COLUMNS.iter().find(|column| sorted(&column.classes) == classes) {
+            return Ok(column.clone());
         }
         let words: Vec<_> = classes.iter().map(|class| class.word()).collect();
-        Ok(Self { label: words.join(" + "), classes, also: "", times: 1 })
+        Ok(Self { label: words.join(" + ").into(), classes: classes.into(), also: "", times: 1 })
     }
 }
 
@@ -172,18 +158,9 @@ fn sorted(classes: &[Class]) -> Vec<Class> {
     sorted
 }
 
-fn meaning(classes: &[Class], also: &'static str) -> String {
-    let meanings: Vec<_> =
-        classes.iter().map(|class| class.meaning()).chain((!also.is_empty()).then_some(also)).collect();
-    match meanings.as_slice() {
-        [] => "nothing: clocks differ by up to 40 ms".to_owned(),
-        some => some.join("; "),
-    }
-}
-
 impl Table {
     /// The smallest seed with which floe broke a promise, with its column and the first text.
-    pub fn broken(&self) -> Option<(&'static Column, u64, &str)> {
+    pub fn broken(&self) -> Option<(&'static Mix, u64, &str)> {
         let (_, outcomes) = self.rows.iter().find(|(entrant, _)| entrant.is_floe())?;
         let broken = COLUMNS.iter().zip(outcomes).filter_map(|(column, outcome)| {
             let (seed, words) = outcome.first.iter().flatten().min()?;
@@ -217,8 +194,8 @@ impl Table {
             grouped(ids),
         )?;
         writeln!(text, "| column | what goes wrong in each of its histories |\n|---|---|")?;
-        for Column { label, classes, also, .. } in COLUMNS {
-            writeln!(text, "| {label} | {} |", meaning(classes, also))?;
+        for column in COLUMNS {
+            writeln!(text, "| {} | {} |", column.label, column.meaning())?;
         }
         writeln!(text, "\n| row | its configuration | read from |\n|---|---|---|")?;
         for (Entrant { name, setting, source, .. }, _) in &self.rows {
@@ -420,7 +397,9 @@ mod tests {
 
     #[test]
     fn faults_are_named_by_their_column_or_their_classes() {
-        let of = |text: &str| text.parse::<Mix>().map(|mix| (mix.label, mix.classes, mix.times));
+        let of = |text: &str| {
+            text.parse::<Mix>().map(|mix| (mix.label.into_owned(), mix.classes.into_owned(), mix.times))
+        };
         let both = vec![Class::Rollback, Class::Crash];
         assert_eq!(of("crash+rollback"), Ok(("crash + rollback".to_owned(), both.clone(), 1)));
         assert_eq!(of("rollback,crash"), of("Crash + Rollback"));

@@ -7,8 +7,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use floe::ledger::{AtHand, Elsewhere, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
-use floe::{Name, UnixMillis};
+use floe::ledger::{AtHand, Ledger, LedgerError};
 use floe_ledger::OpenError;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
@@ -147,49 +146,8 @@ fn pause(tries: u32, random: u32) -> Duration {
 }
 
 impl Ledger for Awaited {
-    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
-        self.there()?.reserve(request)
-    }
-
-    fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
-        self.there()?.count(request)
-    }
-
-    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
-        self.there()?.give_back(key, token, from)
-    }
-
-    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
-        self.there()?.bind(name, definition, marked)
-    }
-
-    fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
-        self.there()?.definition(name)
-    }
-
-    fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
-        self.there()?.names(after, limit)
-    }
-
-    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
-        self.there()?.raise(key, at_least)
-    }
-
-    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {
-        self.there()?.list(prefix, after, limit)
-    }
-
-    fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
-        self.there()?.clock()
-    }
-
-    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
-        self.there()?.in_other_realms(name)
-    }
-
-    fn realm_id(&self) -> Result<String, LedgerError> {
-        self.there()?.realm_id()
-    }
+    floe::__hand_on!(self => self.there()?; reserve count give_back bind definition names raise list
+        clock in_other_realms realm_id);
 
     fn describe(&self) -> String {
         self.ledger.get().map_or_else(|| self.shown.to_string(), |ledger| ledger.describe())

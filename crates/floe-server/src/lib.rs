@@ -38,7 +38,7 @@ mod server;
 mod service;
 mod session;
 mod status;
-#[cfg(all(test, feature = "redis"))]
+#[cfg(test)]
 mod tests;
 mod tls;
 

@@ -33,44 +33,76 @@ type Seconds = Counter<f64, AtomicU64>;
 /// The label of the names that have none of their own.
 const OTHER: &str = "_other";
 
-/// All metrics of a server.
-pub(crate) struct Metrics {
-    registry: Registry,
-    names: Arc<Names>,
-    minted_with_token: Family<TokenLabel, Counter>,
-    minted: Family<NameLabel, Counter>,
-    waits: Family<NameLabel, Counter>,
-    wait_seconds: Family<NameLabel, Seconds>,
-    requests: Family<RequestLabels, Counter>,
-    request_seconds: Family<RouteLabel, Histogram>,
-    ledger_calls: Family<LedgerCallLabels, Counter>,
-    commands: Family<CommandLabels, Counter>,
-    command_seconds: Family<ProtocolLabel, Durations>,
-    /// Requests whose answer has not begun.
-    pub(crate) in_flight: Gauge,
-    /// Connections that are open.
-    pub(crate) connections: Gauge,
-    /// Connections that were accepted.
-    pub(crate) accepted: Counter,
-    /// Connections that were turned away, the limit being reached.
-    pub(crate) turned_away: Counter,
-    /// Connections that were closed to make room or memory for others.
-    pub(crate) closed_for_others: Counter,
-    /// Bytes that are held for clients, of `limits.memory`.
-    pub(crate) memory_held: Gauge,
-    /// Names that were made here.
-    pub(crate) names_created: Counter,
-    /// Names that made room for others.
-    pub(crate) names_unloaded: Counter,
-    /// Calls that would have made, or loaded, one name too many.
-    pub(crate) names_refused: Counter,
-    /// The most names in memory.
-    names_limit: Gauge,
-    /// Connections that spoke no served protocol.
-    pub(crate) unknown_protocols: Counter,
-    /// What single protocols count, by the metric's name.
-    of_protocols: HashMap<&'static str, Counter>,
-    floe: Arc<OnceLock<Floe>>,
+/// Declares metrics in the order in which they are written. A row is a field and its type, the name (with its unit) and
+/// the help that Prometheus shows, and how it is made, if not by default.
+macro_rules! metrics {
+    ($($vis:vis $field:ident: $type:ty = $name:literal $(in $unit:ident)?, $help:literal $(, $made:expr)?;)+) => {
+        /// All metrics of a server.
+        pub(crate) struct Metrics {
+            registry: Registry,
+            names: Arc<Names>,
+            /// What single protocols count, by the metric's name.
+            of_protocols: HashMap<&'static str, Counter>,
+            floe: Arc<OnceLock<Floe>>,
+            $(#[doc = $help] $vis $field: $type,)+
+        }
+
+        impl Metrics {
+            /// The metrics below, registered, without those of single protocols and of the library.
+            fn registered(names: Arc<Names>) -> Self {
+                let mut registry = Registry::with_prefix("floe");
+                let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+                registry.register("build", "The version of this server", build);
+                $(let $field: $type = metrics!(@made $($made)?);
+                metrics!(@register registry, $name, $help, $field.clone() $(, Unit::$unit)?);)+
+                Self { registry, names, of_protocols: HashMap::new(), floe: Arc::default(), $($field,)+ }
+            }
+        }
+    };
+    (@made) => { Default::default() };
+    (@made $made:expr) => { $made };
+    (@register $registry:ident, $name:literal, $help:literal, $metric:expr) => {
+        $registry.register($name, $help, $metric)
+    };
+    (@register $registry:ident, $name:literal, $help:literal, $metric:expr, $unit:expr) => {
+        $registry.register_with_unit($name, $help, $unit, $metric)
+    };
+}
+
+metrics! {
+    minted: Family<NameLabel, Counter> = "minted", "IDs minted";
+    minted_with_token: Family<TokenLabel, Counter> = "minted_with_token", "IDs minted with a token";
+    waits: Family<NameLabel, Counter> = "mint_waits", "Calls that had to wait for their IDs";
+    wait_seconds: Family<NameLabel, Seconds> = "mint_wait" in Seconds, "Time that calls waited for their IDs";
+    requests: Family<RequestLabels, Counter> = "http_requests", "HTTP requests by route and status";
+    request_seconds: Family<RouteLabel, Histogram> = "http_request_duration" in Seconds,
+        "Time until the answer to an HTTP request began",
+        // 0.1 ms to 3.3 s.
+        Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.0001, 2.0, 16)));
+    ledger_calls: Family<LedgerCallLabels, Counter> = "offered_ledger_calls",
+        "Calls of other processes that this server's ledger answered (floe://), by outcome";
+    commands: Family<CommandLabels, Counter> = "commands",
+        "Commands of all protocols except HTTP, by outcome: ok, or the error";
+    command_seconds: Family<ProtocolLabel, Durations> = "pipeline_duration" in Seconds,
+        "Time until all commands of a pipeline were answered";
+    pub(crate) in_flight: Gauge = "http_requests_in_flight", "HTTP requests that wait for their answer to begin";
+    pub(crate) connections: Gauge = "connections", "Open connections";
+    pub(crate) accepted: Counter = "connections_accepted", "Connections that were accepted";
+    pub(crate) turned_away: Counter = "connections_turned_away",
+        "Connections refused at limits.connections or limits.connections_per_address";
+    pub(crate) closed_for_others: Counter = "connections_closed_for_others",
+        "Idle or stuck connections that were closed to make room for others";
+    pub(crate) memory_held: Gauge = "memory_held" in Bytes,
+        "Memory held for clients: connections, requests, and answers that were not read yet";
+    pub(crate) names_created: Counter = "names_created", "Names that this server made";
+    pub(crate) names_unloaded: Counter = "names_unloaded",
+        "Names unloaded to make room for others; the next call loads them again";
+    pub(crate) names_refused: Counter = "names_refused",
+        "Calls refused because a new name would exceed limits.max_names, limits.new_names_per_hour or a token's max_names";
+    names_limit: Gauge = "names_limit",
+        "The most names in memory: limits.max_names plus the names that the configuration lists";
+    pub(crate) unknown_protocols: Counter = "connections_unknown_protocol",
+        "Connections closed because their first bytes match no served protocol";
 }
 
 /// How metrics are written.
@@ -160,102 +192,15 @@ impl Metrics {
         of_protocols: impl IntoIterator<Item = (&'static str, &'static str)>,
     ) -> Self {
         let names = Arc::new(Names { limit: metric_names, known: RwLock::default() });
-        let floe = Arc::new(OnceLock::new());
-        let mut registry = Registry::with_prefix("floe");
-        let build = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "The version of this server", build);
-        let minted = Family::default();
-        registry.register("minted", "IDs minted", minted.clone());
-        let minted_with_token = Family::default();
-        registry.register("minted_with_token", "IDs minted with a token", minted_with_token.clone());
-        let waits = Family::default();
-        registry.register("mint_waits", "Calls that had to wait for their IDs", waits.clone());
-        let wait_seconds: Family<NameLabel, Seconds> = Family::default();
-        registry.register_with_unit(
-            "mint_wait",
-            "Time that calls waited for their IDs",
-            Unit::Seconds,
-            wait_seconds.clone(),
-        );
-        let requests = Family::default();
-        registry.register("http_requests", "HTTP requests by route and status", requests.clone());
-        // 0.1 ms to 3.3 s.
-        let request_seconds: Family<RouteLabel, Histogram> =
-            Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.0001, 2.0, 16)));
-        let help = "Time until the answer to an HTTP request began";
-        registry.register_with_unit("http_request_duration", help, Unit::Seconds, request_seconds.clone());
-        let ledger_calls = Family::default();
-        let help = "Calls of other processes that this server's ledger answered (floe://), by outcome";
-        registry.register("offered_ledger_calls", help, ledger_calls.clone());
-        let commands = Family::default();
-        let help = "Commands of all protocols except HTTP, by outcome: ok, or the error";
-        registry.register("commands", help, commands.clone());
-        let command_seconds = Family::default();
-        let help = "Time until all commands of a pipeline were answered";
-        registry.register_with_unit("pipeline_duration", help, Unit::Seconds, command_seconds.clone());
-        let in_flight = Gauge::default();
-        registry.register(
-            "http_requests_in_flight",
-            "HTTP requests that wait for their answer to begin",
-            in_flight.clone(),
-        );
-        let (connections, accepted, turned_away) = (Gauge::default(), Counter::default(), Counter::default());
-        registry.register("connections", "Open connections", connections.clone());
-        registry.register("connections_accepted", "Connections that were accepted", accepted.clone());
-        let help = "Connections refused at limits.connections or limits.connections_per_address";
-        registry.register("connections_turned_away", help, turned_away.clone());
-        let closed_for_others = Counter::default();
-        let help = "Idle or stuck connections that were closed to make room for others";
-        registry.register("connections_closed_for_others", help, closed_for_others.clone());
-        let memory_held = Gauge::default();
-        let help = "Memory held for clients: connections, requests, and answers that were not read yet";
-        registry.register_with_unit("memory_held", help, Unit::Bytes, memory_held.clone());
-        let (names_created, names_unloaded) = (Counter::default(), Counter::default());
-        let (names_refused, names_limit) = (Counter::default(), Gauge::default());
-        registry.register("names_created", "Names that this server made", names_created.clone());
-        let help = "Names unloaded to make room for others; the next call loads them again";
-        registry.register("names_unloaded", help, names_unloaded.clone());
-        let help = "Calls refused because a new name would exceed limits.max_names, limits.new_names_per_hour or a token's max_names";
-        registry.register("names_refused", help, names_refused.clone());
-        let help = "The most names in memory: limits.max_names plus the names that the configuration lists";
-        registry.register("names_limit", help, names_limit.clone());
-        let unknown_protocols = Counter::default();
-        let help = "Connections closed because their first bytes match no served protocol";
-        registry.register("connections_unknown_protocol", help, unknown_protocols.clone());
-        let of_protocols = of_protocols.into_iter().map(|(name, help)| {
+        let mut metrics = Self::registered(Arc::clone(&names));
+        for (name, help) in of_protocols {
             let counter = Counter::default();
-            registry.register(name, help, counter.clone());
-            (name, counter)
-        });
-        let of_protocols = of_protocols.collect();
-        registry
-            .register_collector(Box::new(FromStatus { floe: Arc::clone(&floe), names: Arc::clone(&names) }));
-        Self {
-            registry,
-            names,
-            minted_with_token,
-            minted,
-            waits,
-            wait_seconds,
-            requests,
-            request_seconds,
-            ledger_calls,
-            commands,
-            command_seconds,
-            in_flight,
-            connections,
-            accepted,
-            turned_away,
-            closed_for_others,
-            memory_held,
-            names_created,
-            names_unloaded,
-            names_refused,
-            names_limit,
-            unknown_protocols,
-            of_protocols,
-            floe,
+            metrics.registry.register(name, help, counter.clone());
+            metrics.of_protocols.insert(name, counter);
         }
+        let floe = Arc::clone(&metrics.floe);
+        metrics.registry.register_collector(Box::new(FromStatus { floe, names }));
+        metrics
     }
 
     /// Reads the library's status too from now on.

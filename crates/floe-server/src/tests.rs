@@ -1,6 +1,5 @@
 //! What each wire tells of a ledger that is away: all of it to clients on the server's machine, and nothing to strangers of
 //! where the ledger is. Only here can a call come from another machine, wherever the tests run.
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The ledger of the simulated fleet.
 
-use floe::ledger::{Key, Memory, Record, Reply, Reserve, Token};
-use floe::{Ledger, LedgerError, Name};
+use floe::ledger::Memory;
+use floe::{Ledger, LedgerError};
 
 /// One process's connection to the fleet's ledger: the library's ledger in memory, which may be out of reach.
 ///
@@ -28,37 +28,7 @@ impl SimLedger {
 }
 
 impl Ledger for SimLedger {
-    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
-        self.reach()?.reserve(request)
-    }
-
-    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
-        self.reach()?.give_back(key, token, from)
-    }
-
-    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
-        self.reach()?.bind(name, definition, marked)
-    }
-
-    fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
-        self.reach()?.definition(name)
-    }
-
-    fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
-        self.reach()?.names(after, limit)
-    }
-
-    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
-        self.reach()?.raise(key, at_least)
-    }
-
-    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {
-        self.reach()?.list(prefix, after, limit)
-    }
-
-    fn realm_id(&self) -> Result<String, LedgerError> {
-        self.reach()?.realm_id()
-    }
+    floe::__hand_on!(self => self.reach()?; reserve give_back bind definition names raise list realm_id);
 
     fn describe(&self) -> String {
         "the simulated ledger".to_owned()

@@ -49,79 +49,63 @@ pub enum Class {
 }
 
 impl Class {
-    /// Every class.
-    pub const ALL: &'static [Self] = &[
-        Self::Skew,
-        Self::Rollback,
-        Self::Wild,
-        Self::Crash,
-        Self::Pause,
-        Self::Network,
-        Self::Outage,
-        Self::Crowd,
-        Self::Twins,
-        Self::Odd,
-        Self::Restart,
-        Self::Snapshot,
-        Self::Failover,
-        Self::Restore,
-        Self::Deleted,
-        Self::Clone,
-    ];
-
+    /// Every class, in the order of [`ROWS`].
+    pub const ALL: &'static [Self] = &{
+        let mut all = [Self::Skew; ROWS.len()];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = ROWS[at].0;
+            at += 1;
+        }
+        all
+    };
     /// The classes that floe's contract covers: the ledger keeps every write that it confirmed, and no memory is copied
     /// unnoticed.
     pub const CONTRACT: &'static [Self] = Self::ALL.split_at(12).0;
 
     /// The word for it on a command line.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Skew => "skew",
-            Self::Rollback => "rollback",
-            Self::Wild => "wild",
-            Self::Crash => "crash",
-            Self::Pause => "pause",
-            Self::Network => "network",
-            Self::Outage => "outage",
-            Self::Crowd => "crowd",
-            Self::Twins => "twins",
-            Self::Odd => "odd",
-            Self::Snapshot => "snapshot",
-            Self::Failover => "failover",
-            Self::Restore => "restore",
-            Self::Deleted => "deleted",
-            Self::Clone => "clone",
-            Self::Restart => "restart",
-        }
+        self.row().1
     }
 
     /// One line about it.
     pub fn meaning(self) -> &'static str {
-        match self {
-            Self::Skew => "clocks are wrong, drift, are slewed, stand still or jump ahead",
-            Self::Rollback => "a wall clock is set back by milliseconds, seconds or hours",
-            Self::Wild => "a wall clock says 2099, or a time before 1970",
-            Self::Crash => {
-                "processes crash once or repeatedly, and start again on the same machine or another: JVMs after 1 s at \
-                 the earliest, Go, C and PHP after 50 ms, floe at once"
-            }
-            Self::Pause => "processes stand still for longer than any window; machines sleep and wake",
-            Self::Network => "partitions, delays, lost and doubled requests, lost and late replies",
-            Self::Outage => "the store restarts",
-            Self::Crowd => {
-                "all nodes start at one moment; a registry that hands out worker ids has fewer ids than nodes"
-            }
-            Self::Twins => "two nodes were given the same worker id",
-            Self::Odd => "one node's definitions differ from the others'",
-            Self::Snapshot => "a machine is restored from a snapshot of itself",
-            Self::Failover => "the store fails over and loses its last writes",
-            Self::Restore => "the store is restored from a backup",
-            Self::Deleted => "one of the store's records is deleted",
-            Self::Clone => "a running machine is cloned, clock and all",
-            Self::Restart => "a process is killed and started again, 2 to 12 times an hour in the fleet",
-        }
+        self.row().2
+    }
+
+    fn row(self) -> &'static (Self, &'static str, &'static str) {
+        ROWS.iter().find(|(class, ..)| *class == self).expect("each class has its row")
     }
 }
+
+/// The words for the classes, and what each means.
+const ROWS: [(Class, &str, &str); 16] = [
+    (Class::Skew, "skew", "clocks are wrong, drift, are slewed, stand still or jump ahead"),
+    (Class::Rollback, "rollback", "a wall clock is set back by milliseconds, seconds or hours"),
+    (Class::Wild, "wild", "a wall clock says 2099, or a time before 1970"),
+    (
+        Class::Crash,
+        "crash",
+        "processes crash once or repeatedly, and start again on the same machine or another: JVMs after 1 s at the \
+         earliest, Go, C and PHP after 50 ms, floe at once",
+    ),
+    (Class::Pause, "pause", "processes stand still for longer than any window; machines sleep and wake"),
+    (Class::Network, "network", "partitions, delays, lost and doubled requests, lost and late replies"),
+    (Class::Outage, "outage", "the store restarts"),
+    (
+        Class::Crowd,
+        "crowd",
+        "all nodes start at one moment; a registry that hands out worker ids has fewer ids than nodes",
+    ),
+    (Class::Twins, "twins", "two nodes were given the same worker id"),
+    (Class::Odd, "odd", "one node's definitions differ from the others'"),
+    (Class::Restart, "restart", "a process is killed and started again, 2 to 12 times an hour in the fleet"),
+    (Class::Snapshot, "snapshot", "a machine is restored from a snapshot of itself"),
+    (Class::Failover, "failover", "the store fails over and loses its last writes"),
+    (Class::Restore, "restore", "the store is restored from a backup"),
+    (Class::Deleted, "deleted", "one of the store's records is deleted"),
+    (Class::Clone, "clone", "a running machine is cloned, clock and all"),
+];
 
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

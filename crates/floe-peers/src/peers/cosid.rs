@@ -350,7 +350,7 @@ mod tests {
         }
         host.start();
         assert!(host.died().is_some(), "overflow");
-        host.stop(&mut first);
+        host.stop(&mut first, true);
         assert_eq!(host.start().machine_id, 0, "given back");
         host.pass(300_000);
         assert_eq!(host.start().machine_id, 1, "not heard of for 5 minutes");
@@ -384,7 +384,7 @@ mod tests {
             let mut instance = host.start();
             host.pass(10_000);
             let name = instance.name.clone();
-            host.stop(&mut instance);
+            host.stop(&mut instance, true);
             assert!(host.disk.is_empty());
             let stamp = |key: &str| host.store.get(key).and_then(|entry| entry.stamp);
             let key = if stable { format!("itc/{name}") } else { "revert/0".into() };
@@ -394,7 +394,7 @@ mod tests {
         }
         let mut host = ManualHost::new(CosId::new(true));
         let mut instance = host.start();
-        host.stop_unanswered(&mut instance);
+        host.stop(&mut instance, false);
         assert_eq!(host.disk.len(), 1, "a Redis that is silent is an exception, before the file is removed");
     }
 

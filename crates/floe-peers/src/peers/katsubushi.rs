@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(host.store.holder(server.worker, 0), Some(server.name));
         host.run(&mut server, false);
         assert_eq!(host.died(), None);
-        host.stop(&mut server);
+        host.stop(&mut server, true);
         assert_eq!(host.store.holder(server.worker, 0), None);
         assert!(matches!(host.mint(&mut server), Verdict::Refused(_)));
         let mut server = started(&mut host);

@@ -196,7 +196,7 @@ mod tests {
                 assert_eq!(fleet.minted(0), id);
             }
             fleet.pass(300_001);
-            fleet.crash_store();
+            fleet.host.store_is_down_for(0);
             assert_eq!(fleet.minted(0), if append_only { 100 } else { 1 }, "99 changes in five minutes");
             let next = u128::from(u64::from(append_only)) * 99 + 2;
             for id in 0..120 {
@@ -204,7 +204,7 @@ mod tests {
             }
             fleet.pass(300_001);
             assert_eq!(fleet.minted(0), next + 120);
-            fleet.crash_store();
+            fleet.host.store_is_down_for(0);
             let expected = if append_only { next + 121 } else { next + 120 };
             assert_eq!(fleet.minted(0), expected, "the dump has 121 changes, and not the last one");
         }

@@ -298,12 +298,12 @@ mod tests {
     fn a_crash_skips_what_was_logged_ahead_and_repeats_nothing() {
         let mut fleet = ManualFleet::new(Sequences::PooledLo, 1);
         assert_eq!(fleet.minted(0), 1);
-        fleet.crash_store();
+        fleet.host.store_is_down_for(0);
         take(&mut fleet, 0, 49);
         assert_eq!(fleet.minted(0), 1 + 33 * 50);
         let mut fleet = ManualFleet::new(Sequences::Cache, 1);
         assert_eq!(take(&mut fleet, 0, 2), [1, 2]);
-        fleet.crash_store();
+        fleet.host.store_is_down_for(0);
         assert_eq!(fleet.minted(0), 50 + 32 + 1);
     }
 

@@ -397,7 +397,7 @@ mod tests {
         let mut host = ManualHost::new(ShardingSphere::cluster());
         let mut first = started(&mut host);
         let mut second = started(&mut host);
-        host.stop(&mut second);
+        host.stop(&mut second, true);
         let alarm = host.outbox.wake;
         assert!(matches!(host.mint(&mut second), Verdict::Refused(_)));
         host.pass(499);

@@ -76,7 +76,8 @@ fn figures(outcome: &Outcome) -> (String, String) {
 fn cell(model: &str, column: &str) -> Outcome {
     let mix: Mix = column.parse().unwrap();
     let seconds = SECONDS * mix.times;
-    let plan = Plan { first: 1, seeds: SEEDS, nodes: 5, seconds, classes: mix.classes, every: true };
+    let plan =
+        Plan { first: 1, seeds: SEEDS, nodes: 5, seconds, classes: mix.classes.into_owned(), every: true };
     seeds(named(model).unwrap(), &plan, 2, &|_| {})
 }
 
@@ -98,7 +99,7 @@ fn the_history_that_a_section_traces_hands_an_id_out_twice() {
         let mix: Mix = column.parse().unwrap();
         let mut classes = classes(faults);
         classes.sort_unstable();
-        let mut expected = mix.classes.clone();
+        let mut expected = mix.classes.to_vec();
         expected.sort_unstable();
         assert_eq!((&classes, seconds), (&expected, SECONDS * mix.times), "{row}: not a history of its cell");
         let mut history = History::default();

@@ -4,13 +4,15 @@
 //! table in [`status`](crate::status); where asking again makes sense, `grpc-retry-pushback-ms` says when, which
 //! clients with a retry policy follow.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Response, header};
 use axum::routing::{MethodRouter, any};
-use futures_util::Stream;
+use futures_util::stream::once;
+use futures_util::{Stream, TryFutureExt};
 use prost::Message;
 use tonic::metadata::MetadataValue;
 use tonic::server::{Grpc, NamedService};
@@ -109,7 +111,7 @@ where
     router.route_service(&format!("/{}/{{method}}", S::NAME), service)
 }
 
-/// The handler of a call that is answered with one message, by a method of `of`. A request has at most `largest` bytes.
+/// The handler of a call that is answered with one message: a stream of one.
 fn unary<S, Q, A, F>(
     largest: usize,
     of: &Arc<S>,
@@ -121,14 +123,13 @@ where
     A: Message + 'static,
     F: Future<Output = Result<tonic::Response<A>, tonic::Status>> + Send + 'static,
 {
-    let of = Arc::clone(of);
-    any(async move |request: axum::extract::Request| {
-        let call = service_fn(|request| method(Arc::clone(&of), request));
-        codec(largest).unary(call, request).await
+    streaming(largest, of, move |of, request| {
+        method(of, request).map_ok(|answer| answer.map(|message| once(ready(Ok(message)))))
     })
 }
 
-/// The handler of a call that is answered with a stream of messages, otherwise as [`unary`].
+/// The handler of a call that is answered with a stream of messages, by a method of `of`. A request has at most `largest`
+/// bytes.
 fn streaming<S, Q, A, M, F>(
     largest: usize,
     of: &Arc<S>,
@@ -144,13 +145,9 @@ where
     let of = Arc::clone(of);
     any(async move |request: axum::extract::Request| {
         let call = service_fn(|request| method(Arc::clone(&of), request));
-        codec(largest).server_streaming(call, request).await
+        let codec = ProstCodec::<A, Q>::default();
+        Grpc::new(codec).max_decoding_message_size(largest).server_streaming(call, request).await
     })
-}
-
-/// What reads a request of at most `largest` bytes, and writes the answers.
-fn codec<A: Message + 'static, Q: Message + Default + 'static>(largest: usize) -> Grpc<ProstCodec<A, Q>> {
-    Grpc::new(ProstCodec::default()).max_decoding_message_size(largest)
 }
 
 /// Whether a request is a gRPC call.

@@ -98,23 +98,16 @@ mod tests {
     /// A ledger on which another process begins the name, binds it and mints while this one asks whether it is bound.
     struct Meanwhile(Memory);
 
-    #[rustfmt::skip]
     impl Ledger for Meanwhile {
-        fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> { self.0.reserve(request) }
-        fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> { self.0.give_back(key, token, from) }
-        fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> { self.0.bind(name, definition, marked) }
+        crate::__hand_on!(self => self.0; reserve give_back bind names raise list realm_id describe);
         fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
             let found = self.0.definition(name);
             self.0.bind(name, "segment", true)?;
-            let request = Reserve { max_mark: 900, count: 5, ..Reserve::beginning(Key::name(name), 0, Token::random().unwrap(), false) };
+            let beginning = Reserve::beginning(Key::name(name), 0, Token::random().unwrap(), false);
+            let request = Reserve { max_mark: 900, count: 5, ..beginning };
             assert!(matches!(self.0.reserve(&request)?, Reply::Got { start: 500, .. }));
             found
         }
-        fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> { self.0.names(after, limit) }
-        fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> { self.0.raise(key, at_least) }
-        fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<crate::ledger::Record>, LedgerError> { self.0.list(prefix, after, limit) }
-        fn realm_id(&self) -> Result<String, LedgerError> { self.0.realm_id() }
-        fn describe(&self) -> String { self.0.describe() }
     }
 
     #[test]

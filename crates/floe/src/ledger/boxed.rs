@@ -1,86 +1,90 @@
-//! A ledger behind a pointer is a ledger: adapters are opened by URL, as a `Box<dyn Ledger>`.
+//! Ledgers that hand calls on to another one. A ledger behind a pointer is one: adapters are opened by URL, as a
+//! `Box<dyn Ledger>`.
 
 use std::sync::Arc;
 
-use super::{AtHand, Elsewhere, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
-use crate::name::Name;
-use crate::time::UnixMillis;
+use super::Ledger;
 
-/// Passes every operation on, those with a default included.
-macro_rules! pass_on {
-    ($pointer:ident) => {
-        impl<L: Ledger + ?Sized> Ledger for $pointer<L> {
-            fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
-                (**self).reserve(request)
-            }
-
-            fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
-                (**self).count(request)
-            }
-
-            fn count_at_once(&self, request: &Reserve) -> Option<Reply> {
-                (**self).count_at_once(request)
-            }
-
-            fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
-                (**self).give_back(key, token, from)
-            }
-
-            fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
-                (**self).bind(name, definition, marked)
-            }
-
-            fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
-                (**self).definition(name)
-            }
-
-            fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
-                (**self).names(after, limit)
-            }
-
-            fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
-                (**self).raise(key, at_least)
-            }
-
-            fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {
-                (**self).list(prefix, after, limit)
-            }
-
-            fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
-                (**self).clock()
-            }
-
-            fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
-                (**self).in_other_realms(name)
-            }
-
-            fn realm_id(&self) -> Result<String, LedgerError> {
-                (**self).realm_id()
-            }
-
-            fn describe(&self) -> String {
-                (**self).describe()
-            }
-
-            fn at_hand(&self, worker_bits: u32) -> Vec<AtHand> {
-                (**self).at_hand(worker_bits)
-            }
-
-            fn is_shared(&self) -> bool {
-                (**self).is_shared()
-            }
+/// Writes the named calls of an `impl Ledger`, each of which the ledger `$to` answers.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hand_on {
+    ($self:ident => $to:expr; $($call:ident)+) => {
+        $($crate::__hand_on!(@$call $self, $to);)+
+    };
+    (@reserve $($on:tt)+) => {
+        $crate::__hand_on!(@fallible reserve(request: &$crate::ledger::Reserve) -> $crate::ledger::Reply, $($on)+);
+    };
+    (@count $($on:tt)+) => {
+        $crate::__hand_on!(@fallible count(request: &$crate::ledger::Reserve) -> $crate::ledger::Reply, $($on)+);
+    };
+    (@count_at_once $($on:tt)+) => {
+        $crate::__hand_on!(
+            @fn count_at_once(request: &$crate::ledger::Reserve) -> Option<$crate::ledger::Reply>, $($on)+
+        );
+    };
+    (@give_back $($on:tt)+) => {
+        $crate::__hand_on!(
+            @fallible give_back(key: &$crate::ledger::Key, token: $crate::ledger::Token, from: u64) -> bool, $($on)+
+        );
+    };
+    (@bind $($on:tt)+) => {
+        $crate::__hand_on!(@fallible bind(name: &$crate::Name, definition: &str, marked: bool) -> String, $($on)+);
+    };
+    (@definition $($on:tt)+) => {
+        $crate::__hand_on!(@fallible definition(name: &$crate::Name) -> Option<String>, $($on)+);
+    };
+    (@names $($on:tt)+) => {
+        $crate::__hand_on!(@fallible names(after: &str, limit: usize) -> Vec<(String, String)>, $($on)+);
+    };
+    (@raise $($on:tt)+) => {
+        $crate::__hand_on!(@fallible raise(key: &$crate::ledger::Key, at_least: u64) -> u64, $($on)+);
+    };
+    (@list $($on:tt)+) => {
+        $crate::__hand_on!(
+            @fallible list(prefix: &str, after: &str, limit: usize) -> Vec<$crate::ledger::Record>, $($on)+
+        );
+    };
+    (@clock $($on:tt)+) => {
+        $crate::__hand_on!(@fallible clock() -> Option<$crate::UnixMillis>, $($on)+);
+    };
+    (@in_other_realms $($on:tt)+) => {
+        $crate::__hand_on!(@fallible in_other_realms(name: &$crate::Name) -> Vec<$crate::ledger::Elsewhere>, $($on)+);
+    };
+    (@realm_id $($on:tt)+) => { $crate::__hand_on!(@fallible realm_id() -> String, $($on)+); };
+    (@describe $($on:tt)+) => { $crate::__hand_on!(@fn describe() -> String, $($on)+); };
+    (@at_hand $($on:tt)+) => {
+        $crate::__hand_on!(@fn at_hand(worker_bits: u32) -> Vec<$crate::ledger::AtHand>, $($on)+);
+    };
+    (@is_shared $($on:tt)+) => { $crate::__hand_on!(@fn is_shared() -> bool, $($on)+); };
+    (@fallible $call:ident($($given:tt)*) -> $answer:ty, $($on:tt)+) => {
+        $crate::__hand_on!(@fn $call($($given)*) -> Result<$answer, $crate::LedgerError>, $($on)+);
+    };
+    (@fn $call:ident($($given:ident: $type:ty),*) -> $answer:ty, $self:ident, $to:expr) => {
+        fn $call(&$self, $($given: $type),*) -> $answer {
+            $to.$call($($given),*)
         }
     };
 }
 
-pass_on!(Box);
-pass_on!(Arc);
+macro_rules! behind {
+    ($($pointer:ident)+) => {$(
+        impl<L: Ledger + ?Sized> Ledger for $pointer<L> {
+            // Those with a default included.
+            crate::__hand_on!(self => **self; reserve count count_at_once give_back bind definition names raise list
+                clock in_other_realms realm_id describe at_hand is_shared);
+        }
+    )+};
+}
+
+behind!(Box Arc);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Memory;
     use crate::ledger::conformance::{Realm, run};
+    use crate::ledger::{AtHand, Key, LedgerError, Memory, Reply, Reserve, Token};
+    use crate::time::UnixMillis;
 
     #[test]
     fn a_ledger_behind_pointers_conforms() {
@@ -93,21 +97,23 @@ mod tests {
     #[test]
     fn what_has_a_default_is_passed_on_too() {
         struct Clocked(Memory);
-        #[rustfmt::skip]
         impl Ledger for Clocked {
-            fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> { self.0.reserve(request) }
-            fn count(&self, _request: &Reserve) -> Result<Reply, LedgerError> { Err(LedgerError::Unavailable("one".to_owned())) }
-            fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> { self.0.give_back(key, token, from) }
-            fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> { self.0.bind(name, definition, marked) }
-            fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> { self.0.definition(name) }
-            fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> { self.0.names(after, limit) }
-            fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> { self.0.raise(key, at_least) }
-            fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> { self.0.list(prefix, after, limit) }
-            fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> { Ok(Some(UnixMillis::new(7))) }
-            fn realm_id(&self) -> Result<String, LedgerError> { self.0.realm_id() }
-            fn describe(&self) -> String { "clocked:".to_owned() }
-            fn at_hand(&self, worker_bits: u32) -> Vec<AtHand> { vec![AtHand { worker: worker_bits.into(), mark: 1, end: 2 }] }
-            fn is_shared(&self) -> bool { false }
+            crate::__hand_on!(self => self.0; reserve give_back bind definition names raise list realm_id);
+            fn count(&self, _request: &Reserve) -> Result<Reply, LedgerError> {
+                Err(LedgerError::Unavailable("one".to_owned()))
+            }
+            fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
+                Ok(Some(UnixMillis::new(7)))
+            }
+            fn describe(&self) -> String {
+                "clocked:".to_owned()
+            }
+            fn at_hand(&self, worker_bits: u32) -> Vec<AtHand> {
+                vec![AtHand { worker: worker_bits.into(), mark: 1, end: 2 }]
+            }
+            fn is_shared(&self) -> bool {
+                false
+            }
         }
         let boxed: Box<dyn Ledger> = Box::new(Arc::new(Clocked(Memory::default())));
         let face: &dyn Ledger = &boxed;

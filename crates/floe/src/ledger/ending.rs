@@ -156,7 +156,7 @@ fn after(what: &str, stored: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Key, Memory, Record, Reply, Reserve, Token};
+    use crate::ledger::Memory;
 
     /// What a name is bound to may be any text, also one that looks like a note.
     #[test]
@@ -196,17 +196,11 @@ mod tests {
     /// It does not answer about notes.
     struct Silent(Memory);
 
-    #[rustfmt::skip]
     impl Ledger for Silent {
-        fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> { self.0.reserve(request) }
-        fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> { self.0.give_back(key, token, from) }
-        fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> { self.0.bind(name, definition, marked) }
-        fn definition(&self, _: &Name) -> Result<Option<String>, LedgerError> { Err(LedgerError::Unavailable("lost".to_owned())) }
-        fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> { self.0.names(after, limit) }
-        fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> { self.0.raise(key, at_least) }
-        fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> { self.0.list(prefix, after, limit) }
-        fn realm_id(&self) -> Result<String, LedgerError> { self.0.realm_id() }
-        fn describe(&self) -> String { self.0.describe() }
+        crate::__hand_on!(self => self.0; reserve give_back bind names raise list realm_id describe);
+        fn definition(&self, _: &Name) -> Result<Option<String>, LedgerError> {
+            Err(LedgerError::Unavailable("lost".to_owned()))
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use floe::ledger::{AtHand, Key, Ledger, LedgerError, Memory, Record, Reply, Reserve, Token};
+use floe::ledger::{AtHand, Key, Ledger, LedgerError, Memory, Reply, Reserve, Token};
 use floe::{Name, UnixMillis};
 
 /// What becomes of a call.
@@ -148,6 +148,10 @@ impl Faulty {
             mode => Ok(mode),
         }
     }
+
+    fn heeded(&self) -> Result<Memory, LedgerError> {
+        self.heed().map(|_| self.store())
+    }
 }
 
 impl Ledger for Faulty {
@@ -164,35 +168,8 @@ impl Ledger for Faulty {
         }
     }
 
-    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
-        self.heed()?;
-        self.store().give_back(key, token, from)
-    }
-
-    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
-        self.heed()?;
-        self.store().bind(name, definition, marked)
-    }
-
-    fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
-        self.heed()?;
-        self.store().definition(name)
-    }
-
-    fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
-        self.heed()?;
-        self.store().names(after, limit)
-    }
-
-    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
-        self.heed()?;
-        self.store().raise(key, at_least)
-    }
-
-    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {
-        self.heed()?;
-        self.store().list(prefix, after, limit)
-    }
+    floe::__hand_on!(self => self.heeded()?; give_back bind definition names raise list);
+    floe::__hand_on!(self => self.store(); realm_id);
 
     fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
         self.heed()?;
@@ -200,10 +177,6 @@ impl Ledger for Faulty {
         clock.1 += 1;
         let now = UnixMillis::new(jiff::Timestamp::now().as_millisecond());
         Ok(clock.0.map(|ahead| now.plus(ahead)))
-    }
-
-    fn realm_id(&self) -> Result<String, LedgerError> {
-        self.store().realm_id()
     }
 
     fn describe(&self) -> String {

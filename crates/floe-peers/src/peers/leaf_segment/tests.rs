@@ -48,10 +48,10 @@ fn the_step_doubles_under_fifteen_minutes_and_halves_from_thirty() {
         fleet.held.iter().map(|(start, end)| end - start).collect::<Vec<_>>()
     };
     assert_eq!(lengths(&fleet), [10, 10, 20, 40]);
-    fleet.now += 30 * 60 * 1000;
+    fleet.host.pass(30 * 60 * 1000);
     ids(&mut fleet, 0, 20);
     assert_eq!(lengths(&fleet), [10, 10, 20, 40, 20]);
-    fleet.now += 29 * 60 * 1000;
+    fleet.host.pass(29 * 60 * 1000);
     ids(&mut fleet, 0, 40);
     assert_eq!(lengths(&fleet), [10, 10, 20, 40, 20, 20]);
 }

@@ -2,17 +2,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use floe::{MonoMillis, Reading, UnixMillis};
+use floe::MonoMillis;
 
-use floe_sim::model::{Ask, Fleet, Life, Machine, Model, Note, Outbox, Setup, Silence, Verdict};
-use floe_sim::random::Random;
+use super::manual_host::ManualHost;
+use floe_sim::model::{Life, Machine, Model, Note, Silence, Verdict};
 
 /// A node of the fleet.
 struct Node<M: Model> {
     process: M::Process,
-    disk: M::Disk,
     alarm: Option<MonoMillis>,
-    last_request: u64,
 }
 
 /// A request on its way to the store.
@@ -36,17 +34,12 @@ impl<M: Model> Done<M> {
     }
 }
 
-/// A fleet under test.
+/// A fleet under test: processes of one model that share a clock, a store and the host that they run on.
 pub(crate) struct ManualFleet<M: Model> {
-    model: M,
-    store: M::Store,
+    pub(crate) host: ManualHost<M>,
     nodes: Vec<Node<M>>,
     requests: VecDeque<Sent<M>>,
-    asks: u64,
     verdicts: BTreeMap<u64, Verdict>,
-    random: Random,
-    /// Milliseconds since the test began.
-    pub(crate) now: u64,
     /// How many of the next answers arrive only after the timeout.
     pub(crate) lose_replies: usize,
     /// Whether each request is executed, and answered, twice.
@@ -55,21 +48,14 @@ pub(crate) struct ManualFleet<M: Model> {
     pub(crate) held: Vec<(u64, u64)>,
 }
 
-const SETUP: Setup = Setup { worker: 0, fixed: false, window_ms: 0, odd: false };
-
 impl<M: Model> ManualFleet<M> {
     /// A fleet whose nodes have just started.
-    pub(crate) fn new(mut model: M, nodes: usize) -> Self {
-        let store = model.store(&Fleet { nodes, worker_bits: 10, keep: true, store_clock: None, few: false });
+    pub(crate) fn new(model: M, nodes: usize) -> Self {
         let mut fleet = Self {
-            model,
-            store,
+            host: ManualHost::new(model),
             nodes: Vec::new(),
             requests: VecDeque::new(),
-            asks: 0,
             verdicts: BTreeMap::new(),
-            random: Random::new(0),
-            now: 0,
             lose_replies: 0,
             double: false,
             held: Vec::new(),
@@ -83,27 +69,18 @@ impl<M: Model> ManualFleet<M> {
     /// One more node starts.
     pub(crate) fn start(&mut self, store_in_reach: bool) {
         let node = self.nodes.len();
-        let mut disk = M::Disk::default();
-        let mut outbox = empty(0);
-        let mut machine = Machine {
-            now: reading(self.now),
-            life: life(node),
-            disk: &mut disk,
-            random: &mut self.random,
-            outbox: &mut outbox,
-            ran: 0,
-            at: self.now * 1000,
-        };
-        let store = store_in_reach.then_some(&mut self.store);
-        let process = self.model.start(&SETUP, store, &mut machine);
-        self.nodes.push(Node { process, disk, alarm: None, last_request: 0 });
-        self.collect(node, outbox);
+        let last_request = self.host.outbox.last_request;
+        self.host.become_node(node);
+        let process = if store_in_reach { self.host.start() } else { self.host.start_alone() };
+        // No process may get the answer to another request of its own.
+        self.host.outbox.last_request += last_request;
+        self.nodes.push(Node { process, alarm: None });
+        self.collect(node);
     }
 
     /// A caller asks. [`outcome`](Self::outcome) returns the verdict.
     pub(crate) fn ask(&mut self, node: usize, count: u64) -> u64 {
-        let ask = Ask { id: self.asks, name: 0, count, asked_at: self.now * 1000 };
-        self.asks += 1;
+        let ask = self.host.ask(count);
         let verdict = self.call(node, |model, process, machine| model.mint(process, &ask, machine));
         if verdict != Verdict::Later {
             self.verdicts.insert(ask.id, verdict);
@@ -119,7 +96,7 @@ impl<M: Model> ManualFleet<M> {
                 return verdict;
             }
             let next = self.nodes.iter().filter_map(|node| node.alarm).min();
-            self.pass(next.expect("nobody is going to answer").get() - self.now);
+            self.pass(next.expect("nobody is going to answer").since(self.host.now.mono));
         }
     }
 
@@ -187,9 +164,10 @@ impl<M: Model> ManualFleet<M> {
 
     /// Time passes, and alarms fire.
     pub(crate) fn pass(&mut self, millis: u64) {
-        self.now += millis;
+        self.host.pass(millis);
+        let now = self.host.now.mono;
         for node in 0..self.nodes.len() {
-            if self.nodes[node].alarm.take_if(|at| at.get() <= self.now).is_some() {
+            if self.nodes[node].alarm.take_if(|at| *at <= now).is_some() {
                 self.call(node, |model, process, machine| model.wake(process, machine));
             }
         }
@@ -197,29 +175,22 @@ impl<M: Model> ManualFleet<M> {
 
     /// A backup of the store.
     pub(crate) fn copy(&self) -> M::Store {
-        self.model.copy(&self.store)
+        self.host.model.copy(&self.host.store)
     }
 
     /// The store is put back.
     pub(crate) fn forget(&mut self, copy: &M::Store) {
-        self.model.forget(&mut self.store, copy);
-    }
-
-    /// The store dies, and starts again at once.
-    pub(crate) fn crash_store(&mut self) {
-        let now = self.now * 1000;
-        self.model.store_dies(&mut self.store, now);
-        self.model.store_starts(&mut self.store, now);
+        self.host.model.forget(&mut self.host.store, copy);
     }
 
     /// The store loses a record.
     pub(crate) fn delete_record(&mut self) -> Option<String> {
-        self.model.delete_record(&mut self.store, &mut self.random)
+        self.host.model.delete_record(&mut self.host.store, &mut self.host.random)
     }
 
     fn execute(&mut self, sent: &Sent<M>) -> Done<M> {
-        let reply = self.model.execute(&mut self.store, life(sent.node), &sent.request, self.now * 1000);
-        Done { node: sent.node, number: sent.number, reply }
+        self.host.life = life(sent.node);
+        Done { node: sent.node, number: sent.number, reply: self.host.execute(&sent.request) }
     }
 
     fn answer(&mut self, node: usize, number: u64, answer: Result<M::Reply, Silence>) {
@@ -231,32 +202,24 @@ impl<M: Model> ManualFleet<M> {
         node: usize,
         act: impl FnOnce(&mut M, &mut M::Process, &mut Machine<'_, M>) -> T,
     ) -> T {
-        let Node { process, disk, last_request, .. } = &mut self.nodes[node];
-        let mut outbox = empty(*last_request);
-        let mut machine = Machine {
-            now: reading(self.now),
-            life: life(node),
-            disk,
-            random: &mut self.random,
-            outbox: &mut outbox,
-            ran: 0,
-            at: self.now * 1000,
-        };
-        let result = act(&mut self.model, process, &mut machine);
-        self.collect(node, outbox);
+        self.host.life = life(node);
+        let (model, _, mut machine) = self.host.split();
+        let result = act(model, &mut self.nodes[node].process, &mut machine);
+        self.collect(node);
         result
     }
 
-    fn collect(&mut self, node: usize, outbox: Outbox<M::Request>) {
-        self.nodes[node].last_request = outbox.last_request;
-        if outbox.wake.is_some() {
-            self.nodes[node].alarm = outbox.wake;
-        }
-        self.verdicts.extend(outbox.delivered);
-        for (number, request) in outbox.requests {
-            self.requests.push_back(Sent { node, number, request });
-        }
-        for note in outbox.notes {
+    /// Takes what a node wants out of the host's outbox.
+    fn collect(&mut self, node: usize) {
+        let outbox = &mut self.host.outbox;
+        self.nodes[node].alarm = outbox.wake.take().or(self.nodes[node].alarm);
+        self.verdicts.extend(outbox.delivered.drain(..));
+        self.requests.extend(outbox.requests.drain(..).map(|(number, request)| Sent {
+            node,
+            number,
+            request,
+        }));
+        for note in outbox.notes.drain(..) {
             if let Note::Holds { start, end, .. } = note {
                 self.held.push((start, end));
             }
@@ -264,15 +227,6 @@ impl<M: Model> ManualFleet<M> {
     }
 }
 
-fn empty<R>(last_request: u64) -> Outbox<R> {
-    Outbox { last_request, ..Outbox::new(true) }
-}
-
 fn life(node: usize) -> Life {
-    Life { node, number: 0, host: node }
-}
-
-fn reading(now: u64) -> Reading {
-    let wall = UnixMillis::new(1_700_000_000_000 + i64::try_from(now).expect("a short test"));
-    Reading { wall, mono: MonoMillis::new(now) }
+    Life { node, number: 1, host: node }
 }

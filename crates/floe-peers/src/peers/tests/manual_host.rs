@@ -41,7 +41,7 @@ impl<M: Model> ManualHost<M> {
     }
 
     /// The machine that a call sees, with the model and the store beside it.
-    fn split(&mut self) -> (&mut M, &mut M::Store, Machine<'_, M>) {
+    pub(crate) fn split(&mut self) -> (&mut M, &mut M::Store, Machine<'_, M>) {
         let Self { model, store, disk, now, life, outbox, random, true_time, .. } = self;
         let (now, life, at) = (*now, *life, *true_time);
         (model, store, Machine { now, life, disk, random, outbox, ran: 0, at })
@@ -49,22 +49,20 @@ impl<M: Model> ManualHost<M> {
 
     /// A new life of the node, with the store in reach.
     pub(crate) fn start(&mut self) -> M::Process {
-        let setup = self.begin();
-        let (model, store, mut machine) = self.split();
-        model.start(&setup, Some(store), &mut machine)
+        self.begin(true)
     }
 
     /// A new life of the node, with the store out of reach.
     pub(crate) fn start_alone(&mut self) -> M::Process {
-        let setup = self.begin();
-        let (model, _, mut machine) = self.split();
-        model.start(&setup, None, &mut machine)
+        self.begin(false)
     }
 
-    fn begin(&mut self) -> Setup {
+    fn begin(&mut self, store_in_reach: bool) -> M::Process {
         self.outbox = Outbox::new(true);
         self.life.number += 1;
-        self.setup.clone()
+        let setup = self.setup.clone();
+        let (model, store, mut machine) = self.split();
+        model.start(&setup, Some(store).filter(|_| store_in_reach), &mut machine)
     }
 
     /// Another node on another host, whose disk is empty.
@@ -84,6 +82,12 @@ impl<M: Model> ManualHost<M> {
     /// The wall clock is set.
     pub(crate) fn step(&mut self, millis: i64) {
         self.now.wall = self.now.wall.plus(millis);
+    }
+
+    /// A new ask.
+    pub(crate) fn ask(&mut self, count: u64) -> Ask {
+        self.asks += 1;
+        Ask { id: self.asks, name: 0, count, asked_at: self.true_time }
     }
 
     /// One ask, once.
@@ -125,14 +129,22 @@ impl<M: Model> ManualHost<M> {
     /// The store serves all requests, or none of them.
     pub(crate) fn serve(&mut self, process: &mut M::Process, answered: bool) {
         while !self.outbox.requests.is_empty() {
-            for (number, request) in std::mem::take(&mut self.outbox.requests) {
-                let (life, now) = (self.life, self.true_time);
-                let (model, store, mut machine) = self.split();
-                let answer =
-                    if answered { Ok(model.execute(store, life, &request, now)) } else { Err(Silence) };
-                model.answer(process, number, answer, &mut machine);
-            }
+            self.serve_these(process, answered);
         }
+    }
+
+    /// The same, but not for those that its answers cause.
+    fn serve_these(&mut self, process: &mut M::Process, answered: bool) {
+        for (number, request) in std::mem::take(&mut self.outbox.requests) {
+            let answer = if answered { Ok(self.execute(&request)) } else { Err(Silence) };
+            let (model, _, mut machine) = self.split();
+            model.answer(process, number, answer, &mut machine);
+        }
+    }
+
+    /// The store executes a request of the current life.
+    pub(crate) fn execute(&mut self, request: &M::Request) -> M::Reply {
+        self.model.execute(&mut self.store, self.life, request, self.true_time)
     }
 
     /// The store dies, and is up again after this many milliseconds.
@@ -144,12 +156,7 @@ impl<M: Model> ManualHost<M> {
 
     /// The store serves the current requests, but not those that its answers cause.
     pub(crate) fn serve_once(&mut self, process: &mut M::Process) {
-        for (number, request) in std::mem::take(&mut self.outbox.requests) {
-            let (life, now) = (self.life, self.true_time);
-            let (model, store, mut machine) = self.split();
-            let answer = Ok(model.execute(store, life, &request, now));
-            model.answer(process, number, answer, &mut machine);
-        }
+        self.serve_these(process, true);
     }
 
     /// The life ends.
@@ -157,18 +164,11 @@ impl<M: Model> ManualHost<M> {
         self.model.ended(self.life, self.now.wall);
     }
 
-    /// The process is told to stop, and the store serves its requests.
-    pub(crate) fn stop(&mut self, process: &mut M::Process) {
+    /// The process is told to stop, and the store serves its requests, or none of them.
+    pub(crate) fn stop(&mut self, process: &mut M::Process, answered: bool) {
         let (model, _, mut machine) = self.split();
         model.stop(process, &mut machine);
-        self.serve(process, true);
-    }
-
-    /// The process is told to stop, and the store is silent.
-    pub(crate) fn stop_unanswered(&mut self, process: &mut M::Process) {
-        let (model, _, mut machine) = self.split();
-        model.stop(process, &mut machine);
-        self.serve(process, false);
+        self.serve(process, answered);
     }
 
     /// Why the process gave up.

@@ -245,17 +245,33 @@ fn retired_names(ledger: &dyn Ledger, other: &dyn Ledger, names: &[Name]) {
         equal(done(retired(other, name)).is_some(), in_order.iter().any(|text| text == name.as_str()), RULE);
         equal(done(other.definition(name)), Some(format!("definition of {name}")), RULE);
     }
-    let mut found: Vec<String> = Vec::new();
-    loop {
-        let after = found.last().map_or("", String::as_str).to_owned();
-        let page = done(all_retired(other, &after, 3));
-        found.extend(page.iter().map(|(name, _)| name.clone()));
-        if page.len() < 3 {
+    let found =
+        paged(usize::MAX, 3, "a page holds at most limit names", |last: Option<&(String, String)>| {
+            all_retired(other, last.map_or("", |(name, _)| name.as_str()), 3)
+        });
+    let found: Vec<_> = found.into_iter().map(|(name, _)| name).collect();
+    equal(found, in_order, "retired names come in byte order, page by page");
+    equal(done(other.list("", "", usize::MAX)), marks, RULE);
+}
+
+/// The rows of pages of at most `limit`, up to the first short one, or to `most` rows. `page` gets the last row so far.
+fn paged<T>(
+    most: usize,
+    limit: usize,
+    rule: &str,
+    page: impl Fn(Option<&T>) -> Result<Vec<T>, LedgerError>,
+) -> Vec<T> {
+    let mut rows = Vec::new();
+    while rows.len() < most {
+        let next = done(page(rows.last()));
+        hold(next.len() <= limit, rule, &next.len());
+        let is_last = next.len() < limit;
+        rows.extend(next);
+        if is_last {
             break;
         }
     }
-    equal(found, in_order, "retired names come in byte order, page by page");
-    equal(done(other.list("", "", usize::MAX)), marks, RULE);
+    rows
 }
 
 pub(super) fn many_names(fresh: &dyn Fn() -> Realm) {
@@ -287,17 +303,10 @@ pub(super) fn many_names(fresh: &dyn Fn() -> Realm) {
     for page in [999, 1, count - 1, usize::MAX] {
         // A page of one is tried on the first few only.
         let most = if page == 1 { 20 } else { count };
-        let mut names: Vec<(String, String)> = Vec::new();
-        while names.len() < most {
-            let after = names.last().map_or("", |(name, _)| name.as_str());
-            let next = done(ledger.names(after, page));
-            hold(next.len() <= page, "a page holds at most limit names", &next.len());
-            let is_last = next.len() < page;
-            names.extend(next);
-            if is_last {
-                break;
-            }
-        }
+        let names =
+            paged(most, page, "a page holds at most limit names", |last: Option<&(String, String)>| {
+                ledger.names(last.map_or("", |(name, _)| name.as_str()), page)
+            });
         let wanted: Vec<_> =
             expected.iter().take(most).map(|(name, text)| (name.clone(), text.clone())).collect();
         hold(
@@ -305,18 +314,10 @@ pub(super) fn many_names(fresh: &dyn Fn() -> Realm) {
             "names come in byte order, each once, and only the last page is short",
             &(page, names.len()),
         );
-
-        let mut keys: Vec<String> = Vec::new();
-        while keys.len() < most {
-            let after = keys.last().map_or("", String::as_str);
-            let next = done(ledger.list(Key::NAMES, after, page));
-            hold(next.len() <= page, "a page holds at most limit records", &next.len());
-            let is_last = next.len() < page;
-            keys.extend(next.into_iter().map(|record| record.key));
-            if is_last {
-                break;
-            }
-        }
+        let records = paged(most, page, "a page holds at most limit records", |last: Option<&Record>| {
+            ledger.list(Key::NAMES, last.map_or("", |record| record.key.as_str()), page)
+        });
+        let keys: Vec<_> = records.into_iter().map(|record| record.key).collect();
         let wanted: Vec<_> = marked_in_order.iter().take(most).cloned().collect();
         hold(
             keys == wanted,

@@ -1,0 +1,55 @@
+//! The alarms of futures: when each is woken, and by whom.
+
+use std::collections::BTreeMap;
+use std::task::Waker;
+
+use super::Shared;
+use crate::sync::lock_std as lock;
+use crate::time::MonoMillis;
+use crate::wait::{Alarm, Alarms};
+
+/// The futures to wake, the earliest first.
+#[derive(Default)]
+pub(super) struct Timers {
+    alarms: BTreeMap<Alarm, Waker>,
+    last: u64,
+}
+
+impl Shared {
+    pub(super) fn ring_alarms(&self, now: MonoMillis) -> Option<MonoMillis> {
+        let mut clockwork = lock(&self.clockwork);
+        let later = match now.get().checked_add(1) {
+            Some(next) => clockwork.alarms.split_off(&Alarm(MonoMillis::new(next), 0)),
+            None => BTreeMap::new(),
+        };
+        let next = later.first_key_value().map(|(alarm, _)| alarm.0);
+        let due = std::mem::replace(&mut clockwork.alarms, later);
+        drop(clockwork);
+        due.into_values().for_each(Waker::wake);
+        next
+    }
+}
+
+impl Alarms for Shared {
+    fn mono(&self) -> MonoMillis {
+        self.clock.mono()
+    }
+
+    fn wake_at(&self, at: MonoMillis, waker: &Waker, earlier: Option<Alarm>) -> Alarm {
+        let mut clockwork = lock(&self.clockwork);
+        earlier.and_then(|earlier| clockwork.alarms.remove(&earlier));
+        clockwork.last += 1;
+        let alarm = Alarm(at, clockwork.last);
+        let first = clockwork.alarms.first_key_value().is_none_or(|(earliest, _)| at < earliest.0);
+        clockwork.alarms.insert(alarm, waker.clone());
+        drop(clockwork);
+        if first {
+            self.signal.raise();
+        }
+        alarm
+    }
+
+    fn cancel(&self, alarm: Alarm) {
+        lock(&self.clockwork).alarms.remove(&alarm);
+    }
+}

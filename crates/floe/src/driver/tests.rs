@@ -1,0 +1,259 @@
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Wake, Waker};
+
+use super::*;
+use crate::clock::{ClockPolicy, FixedClock};
+use crate::ledger::{Key, Memory, Token};
+use crate::node::{CounterQueue, NodeSettings, Purpose};
+
+/// A floe's driver whose one thread is this one, by a clock that stands.
+fn driver(ledger: &Memory, thread: fn(&Shared)) -> Driver {
+    let node = Node::new(NodeSettings {
+        window_ms: 1_000,
+        keep: false,
+        check_clock: true,
+        ledger: "memory:".to_owned(),
+        owner: "host=here boot=b pid=1 started=1 version=0 instance=".parse().unwrap(),
+        is_gone: Box::new(|_| false),
+        at_hand: Box::new(|_| Vec::new()),
+        entropy: Box::new(|| *Token::random().unwrap().as_bytes()),
+    });
+    let standing = FixedClock::at(UnixMillis::new(1_790_000_000_000));
+    let clock = Arc::new(Clock::new(ClockPolicy::default(), Box::new(standing)));
+    let shared = Shared::new(clock, Arc::new(ledger.clone()), node, Arc::default(), 1_000, 1_000);
+    let shared = Arc::new(shared);
+    let driver = Driver::new(&shared);
+    lock(&driver.threads).push(thread::spawn(move || thread(&shared)));
+    driver
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Woken(AtomicU32);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn an_alarm_rings_at_its_time_once_and_not_where_it_was_moved_or_cancelled() {
+    let driver = driver(&Memory::default(), |_| {});
+    let (shared, at) = (&driver.shared, |millis: u64| MonoMillis::new(1_000_000 + millis));
+    let woken = [(); 4].map(|()| Arc::new(Woken::default()));
+    let wakers = woken.each_ref().map(|woken| Waker::from(Arc::clone(woken)));
+    let told = || woken.each_ref().map(|woken| woken.0.load(Ordering::Relaxed));
+    // Two of one time, one that is moved to an earlier one, and one that is cancelled.
+    shared.wake_at(at(10), &wakers[0], None);
+    shared.wake_at(at(10), &wakers[1], None);
+    let moved = shared.wake_at(at(20), &wakers[2], None);
+    let cancelled = shared.wake_at(at(10), &wakers[3], None);
+    shared.signal.lower();
+    shared.wake_at(at(5), &wakers[2], Some(moved));
+    assert!(shared.signal.is_raised(), "the driver sleeps to the first of them");
+    shared.cancel(cancelled);
+    assert_eq!((shared.ring_alarms(at(4)), told()), (Some(at(5)), [0, 0, 0, 0]));
+    assert_eq!((shared.ring_alarms(at(5)), told()), (Some(at(10)), [0, 0, 1, 0]));
+    assert_eq!((shared.ring_alarms(at(10)), told()), (None, [1, 1, 1, 0]));
+    assert_eq!((shared.ring_alarms(at(30)), told()), (None, [1, 1, 1, 0]));
+}
+
+/// A counter on this ledger, and a call that waits for it.
+fn counted(driver: &Driver, ledger: &Memory) -> (Name, Arc<Ticket>) {
+    let name = Name::new("count").unwrap();
+    ledger.bind(&name, "counter", true).unwrap();
+    driver.shared.node().add_queue(CounterQueue::new(name.clone(), None));
+    let ticket = Ticket::new(1);
+    driver.shared.enqueue(&name, &ticket, Caller::Future).unwrap();
+    (name, ticket)
+}
+
+/// The one call that waits for a thread.
+fn the_call(shared: &Shared) -> Call {
+    let mut calls = shared.take_calls();
+    assert_eq!(calls.len(), 1);
+    calls.pop_front().unwrap()
+}
+
+#[test]
+fn the_nodes_thread_hears_of_a_count_that_failed_since_it_looks_when_to_ask_again() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let (_, ticket) = counted(&driver, &ledger);
+    let call = the_call(&driver.shared);
+    assert!(ledger.lose(&Key::name(&Name::new("count").unwrap())));
+    driver.shared.signal.lower();
+    assert_eq!(driver.shared.answer(call), None);
+    assert!(driver.shared.signal.is_raised());
+    assert!(matches!(ticket.answered(), Some(Err(MintError::Stopped(_)))));
+}
+
+#[test]
+fn the_nodes_thread_hears_of_a_caller_who_comes_before_it_is_time_to_ask_again() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let shared = &driver.shared;
+    let (name, ticket) = counted(&driver, &ledger);
+    let gone = Err(LedgerError::Unavailable("gone".to_owned()));
+    shared.node().handle_answer(the_call(shared).id, gone, &shared.clock);
+    // That caller gives up, and with the queue empty nobody looks.
+    ticket.abandon();
+    shared.signal.lower();
+    shared.enqueue(&name, &Ticket::new(1), Caller::Future).unwrap();
+    assert!(!shared.has_calls() && shared.signal.is_raised());
+}
+
+#[test]
+fn a_caller_whose_patience_ends_is_told_what_it_has_waited_for() {
+    let driver = driver(&Memory::default(), |_| {});
+    let shared = &driver.shared;
+    let (cursor, now) = (SharedCursor::new(0, Arc::default()), shared.look().unwrap().time());
+    let busy = |millis| MintError::Busy { retry: Duration::from_millis(millis) };
+    assert_eq!(shared.too_late(&cursor, false, Some(now.plus(250))), busy(250));
+    assert_eq!(shared.too_late(&cursor, false, Some(now)), busy(10));
+    let silent = shared.too_late(&cursor, true, None);
+    assert!(
+        matches!(silent, MintError::Unavailable { since, .. } if since == now.plus(-1_000)),
+        "{silent:?}"
+    );
+    cursor.stop(&Stopped::closed());
+    for for_range in [false, true] {
+        assert_eq!(shared.too_late(&cursor, for_range, None), MintError::Stopped(Stopped::closed()));
+    }
+}
+
+/// A counter whose first caller was answered, and whose second came meanwhile.
+fn gathering(driver: &Driver, ledger: &Memory) -> (Name, [Arc<Ticket>; 2], Option<Gathering>) {
+    let shared = &driver.shared;
+    let (name, first) = counted(driver, ledger);
+    let call = the_call(shared);
+    let second = Ticket::new(1);
+    shared.enqueue(&name, &second, Caller::Future).unwrap();
+    let gathering = shared.answer(call);
+    (name, [first, second], gathering)
+}
+
+#[test]
+fn what_waits_for_a_thread_ends_the_moment_in_which_callers_are_gathered() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let shared = &driver.shared;
+    let (name, [first, second], gathering) = gathering(&driver, &ledger);
+    assert_eq!((&gathering.as_ref().unwrap().0, first.answered()), (&name, Some(Ok(0))));
+    let give_back = Op::GiveBack { key: Key::name(&name), token: Token::random().unwrap(), from: 1 };
+    let id = shared.node().requests().ask(Purpose::GiveBack, give_back);
+    shared.look_around();
+    let next = shared.next_call(gathering).unwrap();
+    assert_eq!(next.id, id);
+    assert!(!shared.node().queue(&name).unwrap().gathers());
+    shared.answer(next);
+    shared.answer(the_call(shared));
+    assert_eq!(second.answered(), Some(Ok(1)));
+}
+
+/// Which must not wait for the driver's threads, since there are none.
+#[test]
+fn a_thread_is_answered_by_itself_where_the_ledger_needs_no_wait() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let shared = &driver.shared;
+    let (name, first) = counted(&driver, &ledger);
+    shared.answer(the_call(shared));
+    let second = Ticket::new(3);
+    shared.enqueue(&name, &second, Caller::Thread).unwrap();
+    assert_eq!([first, second].map(|ticket| ticket.answered()), [Some(Ok(0)), Some(Ok(1))]);
+    assert!(!shared.has_calls());
+    assert_eq!(shared.ledger_calls().granted, 2, "it counts as a call");
+    // What the ledger refuses is for its own threads, which report it.
+    assert!(ledger.lose(&Key::name(&name)));
+    let third = Ticket::new(1);
+    shared.enqueue(&name, &third, Caller::Thread).unwrap();
+    assert_eq!(third.answered(), None);
+    shared.answer(the_call(shared));
+    assert!(matches!(third.answered(), Some(Err(MintError::Stopped(_)))));
+}
+
+#[test]
+fn who_came_while_a_thread_asked_for_itself_is_gathered_by_the_ledgers_threads() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let shared = &driver.shared;
+    let (name, first) = counted(&driver, &ledger);
+    let call = the_call(shared);
+    let second = Ticket::new(1);
+    shared.enqueue(&name, &second, Caller::Thread).unwrap();
+    assert_eq!(second.answered(), None, "one question at a time");
+    assert!(shared.answer_at_once(&call));
+    assert_eq!((first.answered(), shared.has_calls()), (Some(Ok(0)), false));
+    // A thread that finds nothing to do ends.
+    lock(&shared.work).over = true;
+    let next = shared.next_call(None).unwrap();
+    shared.answer(next);
+    assert_eq!(second.answered(), Some(Ok(1)));
+}
+
+#[test]
+fn an_answer_at_once_from_a_ledger_that_went_back_stops_the_name() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let shared = &driver.shared;
+    let (name, _) = counted(&driver, &ledger);
+    shared.answer(the_call(shared));
+    let before = Memory::default();
+    before.bind(&name, "counter", true).unwrap();
+    ledger.restore(&before);
+    let late = Ticket::new(1);
+    shared.enqueue(&name, &late, Caller::Thread).unwrap();
+    assert!(matches!(late.answered(), Some(Err(MintError::Stopped(_)))));
+}
+
+#[test]
+fn an_error_of_its_own_where_callers_were_gathered_stops_all() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let shared = &driver.shared;
+    let (_, _tickets, gathering) = gathering(&driver, &ledger);
+    assert!(gathering.is_some());
+    shared.node().requests().settings.entropy =
+        Box::new(|| std::panic::resume_unwind(Box::new("the test broke the node")));
+    lock(&shared.work).over = true;
+    let next = catch_unwind(AssertUnwindSafe(|| shared.next_call(gathering)));
+    assert!(matches!(next, Ok(None)), "the thread lives on");
+    let node = shared.node();
+    let text = node.stopped().unwrap();
+    assert!(text.contains("internal error") && text.contains("the test broke"), "{text}");
+}
+
+#[test]
+fn closing_waits_for_no_call_that_nobody_has_taken_up() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let (_, ticket) = counted(&driver, &ledger);
+    assert!(driver.shared.has_calls());
+    driver.close();
+    assert!(driver.shared.node().is_drained(), "no answer to it will come");
+    assert_eq!(ticket.answered(), Some(Err(MintError::Stopped(Stopped::closed()))));
+}
+
+#[test]
+fn closing_puts_to_the_ledger_what_a_name_gave_back_and_nobody_has_taken_up() {
+    let ledger = Memory::default();
+    let (key, token) = (Key::name(&Name::new("orders").unwrap()), Token::random().unwrap());
+    let (count, max_mark) = (2_000, 0);
+    let reserve = Reserve { key: key.clone(), floor: 0, count, max_mark, token, create: true, note: None };
+    ledger.reserve(&reserve).unwrap();
+    let driver = driver(&ledger, |shared| {
+        while shared.node().stopped().is_none() {
+            thread::yield_now();
+        }
+        shared.talk();
+    });
+    let give_back = Op::GiveBack { key, token, from: 1 };
+    driver.shared.node().requests().ask(Purpose::GiveBack, give_back);
+    driver.shared.look_around();
+    assert!(driver.shared.has_calls());
+    driver.close();
+    assert_eq!(ledger.list("n/", "", 2).unwrap()[0].mark, 1);
+    assert!(driver.shared.node().is_drained(), "the answer was taken in, and closing waited for no more");
+}
