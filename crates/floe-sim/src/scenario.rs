@@ -49,7 +49,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Every class, in the order of [`ROWS`].
+    /// Every class, in the order in which their words and meanings are written down.
     pub const ALL: &'static [Self] = &{
         let mut all = [Self::Skew; ROWS.len()];
         let mut at = 0;
