@@ -3,6 +3,9 @@
 
 use std::path::Path;
 
+use floe::Name;
+use floe::ledger::{Key, Ledger as _};
+
 use crate::client::{agent, get, mint};
 use crate::process::{PATIENCE, Server, floe, run, until};
 
@@ -62,14 +65,19 @@ fn a_backup_copied_over_the_ledger_in_place_stops_the_server() {
     let mut before = run(floe(["mint", "visits", "--kind", "counter", "--data-dir"]).arg(&data)).numbers();
     std::fs::copy(data.join("floe.db"), &backup).expect("the file can be copied");
     let mut server = Server::on(&data);
-    // Enough that SQLite has written some of it to the file itself: one in 33 is written.
     let agent = agent();
     let ask = |server: &Server| get(&agent, &format!("{}/v1/mint/visits", server.url()));
-    for _ in 0..33 * 200 {
+    // So many writes that SQLite has written some of them to the file itself.
+    let ledger = floe_ledger::Sqlite::open(data.join("floe.db")).expect("another process may use it too");
+    for number in 1..=200 {
+        ledger
+            .raise(&Key::name(&Name::new("visits").expect("a name")), number * 2_000)
+            .expect("a mark can be raised");
         let (status, body) = ask(&server).expect("an answer");
         assert_eq!(status, 200, "{body}");
         before.extend(crate::client::numbers(&body));
     }
+    drop(ledger);
     // The same file, with an older content, as after `cp backup.db floe.db`.
     std::fs::copy(&backup, data.join("floe.db")).expect("the file can be overwritten");
     assert!(!matches!(ask(&server), Some((200, _))), "a number was handed out again");
