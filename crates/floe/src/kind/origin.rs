@@ -10,9 +10,6 @@ use crate::clock::{Clock, ClockPolicy, Stamp, system};
 use crate::error::{MintError, Stopped};
 use crate::sync::{AtomicU64, Ordering};
 
-#[cfg(all(test, loom))]
-mod models;
-
 /// The clock holds through rollbacks of any size, because the uniqueness of these kinds does not depend on time.
 const POLICY: ClockPolicy = ClockPolicy { wait_ms: 5, max_hold_ms: u64::MAX };
 
@@ -186,3 +183,6 @@ impl fmt::Debug for Origin {
         f.debug_struct("Origin").field("random", &self.random).finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, loom))]
+mod models;
