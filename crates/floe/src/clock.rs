@@ -37,7 +37,7 @@ use crate::time::{MonoMillis, Reading, UnixMillis};
 mod fixed;
 pub(crate) mod ledger_time;
 #[cfg(all(test, loom))]
-mod models;
+pub(crate) mod models;
 pub(crate) mod system;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use loom::thread;
 use super::*;
 
 /// A clock that stands.
-struct Standing;
+pub(crate) struct Standing;
 
 impl TimeSource for Standing {
     fn read(&self) -> Reading {

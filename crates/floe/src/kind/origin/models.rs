@@ -3,18 +3,8 @@
 use loom::thread;
 
 use super::*;
-use crate::clock::TimeSource;
+use crate::clock::models::Standing;
 use crate::kind::{Mint, ObjectIdGenerator};
-use crate::time::{MonoMillis, Reading, UnixMillis};
-
-/// A clock that stands.
-struct Standing;
-
-impl TimeSource for Standing {
-    fn read(&self) -> Reading {
-        Reading { wall: UnixMillis::new(1_700_000_000_000), mono: MonoMillis::new(0) }
-    }
-}
 
 /// One thread notices that the process was copied, and the other relies on it: neither mints with what the original has.
 ///
