@@ -124,10 +124,10 @@ impl Opening {
         }
         let may_make = self.missing == Missing::Make;
         let others = if may_make && self.realm != DEFAULT_REALM { Vec::new() } else { others()? };
-        match may_make && others.is_empty() {
-            true => Ok(()),
-            false => Err(self.is_not_there(&others, shown).into()),
+        if may_make && others.is_empty() {
+            return Ok(());
         }
+        Err(self.is_not_there(&others, shown).into())
     }
 
     /// The error for a missing realm that may not be made. It names the `others` of the ledger.

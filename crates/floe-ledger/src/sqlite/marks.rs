@@ -110,10 +110,12 @@ impl Ledger for Sqlite {
         let key = &request.key;
         self.change(key, |_, found| {
             let record = found.ok_or_else(|| LedgerError::Missing(key.clone()))?;
-            let calls = self.ahead.calls(key.as_str());
             let ((reply, new), calls) = match self.ahead.take(&record, request) {
                 Ok(reply) => return Ok((reply, None)),
-                Err(Some(next)) => (record.reserve_ahead(next, request, calls)?, calls),
+                Err(Some(next)) => {
+                    let calls = self.ahead.calls(key.as_str());
+                    (record.reserve_ahead(next, request, calls)?, calls)
+                }
                 Err(None) => (Mark::reserve(Some(&record), request)?, 0),
             };
             let (Reply::Got { end, .. }, Some(new)) = (&reply, new) else { return Ok((reply, None)) };
