@@ -145,11 +145,19 @@ impl Cursor {
     /// Draws one position, with its key, by the lease that was granted at `stamp`. `None` if there is no lease, or it is used up.
     #[inline(always)]
     pub(crate) fn draw_leased(&self, stamp: Stamp) -> Option<(u64, u64)> {
+        self.draw_leased_with(stamp, || ()).map(|(position, key, ())| (position, key))
+    }
+
+    /// [`Cursor::draw_leased`] for an owner whose key does not fit one word: `more` reads the rest, which was written
+    /// before the lease was granted.
+    #[inline(always)]
+    pub(crate) fn draw_leased_with<M>(&self, stamp: Stamp, more: impl Fn() -> M) -> Option<(u64, u64, M)> {
         let next = self.next.0.load(Ordering::Acquire);
         let (key, after) = self.leased(stamp, next)?;
+        let read = more();
         match self.next.0.compare_exchange(next, after, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => Some((next, key)),
-            Err(_) => self.draw_leased_again(stamp),
+            Ok(_) => Some((next, key, read)),
+            Err(_) => self.draw_leased_again(stamp, more),
         }
     }
 
@@ -166,20 +174,22 @@ impl Cursor {
 
     /// Kept apart from the first try.
     #[cold]
-    fn draw_leased_again(&self, stamp: Stamp) -> Option<(u64, u64)> {
+    fn draw_leased_again<M>(&self, stamp: Stamp, more: impl Fn() -> M) -> Option<(u64, u64, M)> {
         let mut pauses = FIRST_PAUSES;
         loop {
             back_off(&mut pauses);
             let next = self.next.0.load(Ordering::Acquire);
             let (key, after) = self.leased(stamp, next)?;
+            let read = more();
             if self.next.0.compare_exchange(next, after, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                return Some((next, key));
+                return Some((next, key, read));
             }
         }
     }
 
-    /// Lets draws of one position at `stamp` take the short path, from `from` on, while at least `low` positions are
-    /// left. `lease` says, given the first position and the tag, how far, and with which key. If the ranges are being
+    /// Lets draws of one position at `stamp` take the short path, from `from` on, until fewer than `low` positions are
+    /// left, so that the next draw sees that. If they are fewer already, a draw has seen it, and the lease goes to the
+    /// end. `lease` says, given the first position and the tag, how far, and with which key. If the ranges are being
     /// written, it grants no lease.
     pub(crate) fn grant(
         &self,
@@ -197,7 +207,8 @@ impl Cursor {
         let Some(range) = [current, spare].into_iter().find(|range| range.contains(&next)) else { return };
         let left = writer.owned.left(next);
         let (limit, key) = lease(next, *tag);
-        let below = range.end.min(limit).min(next.saturating_add(left.saturating_sub(low)));
+        let until_low = left.checked_sub(low).unwrap_or(left);
+        let below = range.end.min(limit).min(next.saturating_add(until_low));
         if from <= next && next < below {
             self.lease.key.store(key, Ordering::Release);
             self.lease.below.store(below, Ordering::Release);

@@ -81,6 +81,8 @@ fn a_lease_ends_with_its_range_before_the_limit_and_before_too_little_is_left() 
         (0, 7, 0, 7),
         (0, 40, 30, 8),
         (0, 40, 38, 0),
+        // A draw has seen that they are too few.
+        (0, 40, 39, end_of_current),
         (1, 40, 0, 0),
         (0, 0, 0, 0),
     ] {

@@ -1,6 +1,14 @@
 //! Minting ULIDs, each one more than the one before within a millisecond.
+//!
+//! All threads share a [`Cursor`], whose positions have no meaning but their order. The first ID of a millisecond draws
+//! one position, and the ID at a later position is so much larger as the position is ([`Base`]). Who begins a
+//! millisecond has the lock, and does three things in this order: it revokes the cursor's lease, draws a position, and
+//! grants a lease for the new base. So a draw by a lease takes both halves of its ID from one base: if it has read the
+//! cursor before the position was drawn, it fails to move the cursor, and otherwise it sees that the lease was revoked,
+//! or the new one (see [`crate::cursor`]).
 
-use std::sync::{Arc, Mutex};
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use floe_id::kind::Ulid;
@@ -8,8 +16,9 @@ use floe_id::kind::Ulid;
 use super::origin::Origin;
 use super::{Mint, MintError, as_texts, check_count};
 use crate::clock::Stamp;
+use crate::cursor::{Cursor, Draw, Owned};
 use crate::definition::{LedgerlessRules, Row, Rules};
-use crate::sync::lock_std;
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 
 /// The bits of the random part.
 const RANDOM_BITS: u32 = 80;
@@ -48,17 +57,115 @@ pub(crate) static ROW: Row = Row {
 /// assert!(ids.mint()? < ids.mint()?);
 /// # Ok::<(), floe::MintError>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct UlidGenerator {
     origin: Arc<Origin>,
-    state: Arc<Mutex<State>>,
+    shared: Arc<Shared>,
 }
 
-/// The last ID, and the generation of the randomness that it begins with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct State {
-    last: Ulid,
+/// What all clones of a generator share.
+struct Shared {
+    cursor: Cursor,
+    /// The high half of the IDs of the cursor's lease. Its key is the low half at position 0.
+    high: AtomicU64,
+    base: Mutex<Base>,
+}
+
+/// Makes IDs of positions, from the one that began a millisecond.
+#[derive(Clone, Copy)]
+struct Base {
+    first: Ulid,
+    /// The position of the first ID.
+    position: u64,
+    /// The generation of the randomness that the first ID has.
     generation: u64,
+    /// The clock's era in which the cursor's positions are owned.
+    era: u64,
+}
+
+/// Positions are below this: a thousand million IDs a second take 292 years to get there.
+const END: u64 = 1 << 63;
+
+impl Base {
+    /// The ID at a position of this base.
+    #[inline]
+    fn at(&self, position: u64) -> Ulid {
+        after(self.first, position - self.position)
+    }
+
+    /// The first position whose ID would need an 81st random bit.
+    fn end(&self) -> u64 {
+        self.position_after(LARGEST_RANDOM - self.first.random())
+    }
+
+    /// The first position at which the low half of the ID begins again at 0.
+    fn half_end(&self) -> u64 {
+        let [_, low] = words(self.first);
+        self.position_after((u64::MAX - low).into())
+    }
+
+    /// The position behind the one whose ID is so much larger than the first, or the end of all.
+    fn position_after(&self, larger: u128) -> u64 {
+        let position = u128::from(self.position) + larger + 1;
+        u64::try_from(position).map_or(END, |position| position.min(END))
+    }
+}
+
+impl Shared {
+    fn new(generation: u64) -> Self {
+        // It is not used: the clock is past its millisecond.
+        let first = Ulid::from_u128(0);
+        let base = Base { first, position: 0, generation, era: 0 };
+        Self { cursor: Cursor::new(0), high: AtomicU64::new(0), base: Mutex::new(base) }
+    }
+
+    /// One ID by the cursor's lease: the path of nearly every call.
+    #[inline(always)]
+    fn draw_leased(&self, stamp: Stamp) -> Option<Ulid> {
+        let high = || self.high.load(Ordering::Acquire);
+        let (position, key, high) = self.cursor.draw_leased_with(stamp, high)?;
+        Some(of_words(high, key.wrapping_add(position)))
+    }
+
+    /// Begins a new base with `count` IDs, and returns the position of the first one.
+    ///
+    /// # Errors
+    /// If so many do not fit into the millisecond.
+    fn begin(
+        &self,
+        base: &mut Base,
+        first: Ulid,
+        generation: u64,
+        era: u64,
+        count: u64,
+    ) -> Result<u64, MintError> {
+        // The last ID may not be in the next millisecond, which could begin below it.
+        if LARGEST_RANDOM - first.random() < u128::from(count - 1) {
+            return Err(overflow());
+        }
+        // Revokes the lease, and opens the cursor before the first ID of all.
+        self.cursor.publish(&Owned { current: 0..END, era, ..Owned::default() }, 0);
+        let position = self.draw_below(END, era, count)?;
+        *base = Base { first, position, generation, era };
+        Ok(position)
+    }
+
+    /// # Errors
+    /// If fewer positions are left.
+    fn draw_below(&self, end: u64, era: u64, count: u64) -> Result<u64, MintError> {
+        match self.cursor.draw(era, count, true, end, |next| next) {
+            Draw::Got(drawn) => Ok(drawn.start),
+            Draw::Later(_) | Draw::NeedRange => Err(overflow()),
+        }
+    }
+
+    /// Lets draws of one ID at `stamp` take the short path.
+    fn lease(&self, base: &Base, stamp: Stamp) {
+        let [high, low] = words(base.first);
+        self.high.store(high, Ordering::Release);
+        let key = low.wrapping_sub(base.position);
+        self.cursor.grant(stamp, base.position, 0, |_, _| (base.half_end(), key));
+    }
 }
 
 impl UlidGenerator {
@@ -74,40 +181,36 @@ impl UlidGenerator {
     }
 
     pub(super) fn of(origin: Arc<Origin>) -> Self {
-        let state = State { last: Ulid::from_u128(0), generation: origin.random.generation() };
-        Self { origin, state: Arc::new(Mutex::new(state)) }
+        let shared = Arc::new(Shared::new(origin.random.generation()));
+        Self { origin, shared }
     }
 
     /// The next `count` IDs begin with this one, and each is one more.
-    #[inline]
+    #[inline(never)]
     fn draw(&self, count: u64) -> Result<Ulid, MintError> {
-        let now = self.origin.millis()?;
-        let mut state = lock_std(&self.state);
+        let stamp = self.origin.stamp()?;
+        let shared = &*self.shared;
+        let mut base = lock(&shared.base);
         // Read before the random bits are drawn: if an invalidation overtakes them, they are of before it.
         let generation = self.origin.random.generation();
-        let first = self.next(&state, generation, now)?;
-        // The end may not be in the next millisecond, which could begin below it.
-        if LARGEST_RANDOM - first.random() < u128::from(count - 1) {
-            return Err(overflow());
-        }
-        *state = State { last: after(first, count - 1), generation };
-        Ok(first)
+        let start = match self.begun(&base, generation, stamp.millis())? {
+            Some(first) => shared.begin(&mut base, first, generation, stamp.era(), count)?,
+            None => shared.draw_below(base.end(), base.era, count)?,
+        };
+        shared.lease(&base, stamp);
+        Ok(base.at(start))
     }
 
-    #[inline]
-    fn next(&self, state: &State, generation: u64, now: u64) -> Result<Ulid, MintError> {
-        let last = state.last;
-        if now > millis(last) {
-            return self.begin(now);
+    /// The first ID of a millisecond, if another one has begun.
+    fn begun(&self, base: &Base, generation: u64, now: u64) -> Result<Option<Ulid>, MintError> {
+        if now > millis(base.first) {
+            return self.begin(now).map(Some);
         }
-        if state.generation != generation {
+        if base.generation != generation {
             // A copy of this process would continue from the same number, so take another millisecond, with other random bits.
-            return self.begin_after(last);
+            return self.begin_after(base.first).map(Some);
         }
-        match last.random() {
-            LARGEST_RANDOM => Err(overflow()),
-            _ => Ok(after(last, 1)),
-        }
+        Ok(None)
     }
 
     #[cold]
@@ -189,7 +292,7 @@ impl UlidMinter {
         self.low = low;
         // The last of a draw is at most the largest of its millisecond.
         self.high += u64::from(carry);
-        Ulid::from_u128(u128::from(self.high) << 64 | u128::from(low))
+        of_words(self.high, low)
     }
 
     #[inline(never)]
@@ -225,6 +328,11 @@ fn words(id: Ulid) -> [u64; 2] {
     [u64::from_be_bytes([a, b, c, d, e, f, g, h]), u64::from_be_bytes([i, j, k, l, m, n, o, p])]
 }
 
+#[inline]
+fn of_words(high: u64, low: u64) -> Ulid {
+    Ulid::from_u128(u128::from(high) << 64 | u128::from(low))
+}
+
 /// The ID that is `more` larger.
 #[inline]
 fn after(id: Ulid, more: u64) -> Ulid {
@@ -234,6 +342,12 @@ fn after(id: Ulid, more: u64) -> Ulid {
 #[cold]
 fn overflow() -> MintError {
     MintError::Busy { retry: Duration::from_millis(1) }
+}
+
+impl fmt::Debug for UlidGenerator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UlidGenerator").field("origin", &self.origin).finish_non_exhaustive()
+    }
 }
 
 impl Default for UlidGenerator {
@@ -247,7 +361,11 @@ impl Mint for UlidGenerator {
 
     #[inline]
     fn mint(&self) -> Result<Ulid, MintError> {
-        self.draw(1)
+        let leased = self.origin.at_hand().and_then(|stamp| self.shared.draw_leased(stamp));
+        match leased {
+            Some(id) => Ok(id),
+            None => self.draw(1),
+        }
     }
 
     fn mint_many(&self, count: u64) -> Result<Vec<Ulid>, MintError> {
@@ -255,3 +373,6 @@ impl Mint for UlidGenerator {
         Ok((0..count).map(|more| after(first, more)).collect())
     }
 }
+
+#[cfg(all(test, loom))]
+mod models;
