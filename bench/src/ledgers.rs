@@ -20,7 +20,7 @@ const ROUNDS: usize = 3;
 const CLIENTS: usize = 64;
 const CONNECTIONS: usize = 16;
 /// How many times faster than `nextval` the counter must be, and how much slower minting may be on a shared ledger.
-const TIMES_NEXTVAL: f64 = 3.0;
+const TIMES_NEXTVAL: f64 = 3.5;
 const DEARER: f64 = 1.05;
 
 type Mint = fn(&Floe) -> Result<Outcome>;
