@@ -122,23 +122,17 @@ fn the_pages_say_the_defaults() {
             format!("goes on by itself within {} seconds. Until then", word(AGAIN_MS / 1_000)),
         ),
         // Ledgers.
-        ("docs/ledgers", format!("in only one of about {batches} batches")),
-        ("docs/ledgers", format!("durably reserves {ahead_calls} times its numbers ahead")),
+        ("docs/ledgers", format!("one batch in about {batches} durably reserves numbers for {ahead_calls} more like it")),
+        ("docs/ledgers", format!("{ahead_calls} batches: the crash empties that table")),
         ("docs/ledgers", format!("can skip up to {ahead_calls} batches")),
-        (
-            "docs/ledgers",
-            format!(
-                "A counter reserves for {batches} of its calls at once, so its mark is up to {ahead_calls} calls"
-            ),
-        ),
         ("docs/kinds", format!("can then skip up to {ahead_calls} batches")),
-        ("docs/operating", format!("[one of about {batches} calls](ledgers.md#sqlite)")),
+        ("docs/operating", format!("[one batch of calls in about {batches}](ledgers.md#counters)")),
         ("docs/guarantees", format!("for the last {unloaded} names that it has unloaded")),
         ("docs/operating", format!("the marks of the last {unloaded} unloaded names")),
         ("docs/benchmarks", format!("floe's note of the last {unloaded} unloaded names")),
         ("docs/ledgers", format!("less than one window plus {} s in the past", QUIET_MS / 1_000)),
         ("docs/ledgers", format!("After {PROBED_AT_ONCE} such slots")),
-        ("docs/ledgers", format!("After {} in one round", grouped(MOST_PROBED))),
+        ("docs/ledgers", format!("After {} probes it says", grouped(MOST_PROBED))),
         ("docs/ledgers", format!("then probes at most {PROBED_AGAIN} slots in one look")),
         (
             "docs/ledgers",

@@ -398,7 +398,7 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
         ("docs/ledgers.md", format!("`cache_window` of one slot, {cached}")),
         ("docs/operating.md", format!("one and a half `cache_window` ({cached})")),
         ("docs/operating.md", format!("`clock.max_hold` ({hold})")),
-        ("docs/ledgers.md", format!("raise `clock.max_hold` ({hold})")),
+        ("docs/ledgers.md", format!("keep `clock.max_hold` ({hold}) above one and a half windows")),
         ("docs/guarantees.md", "up to `clock.max_hold` (an hour)".to_owned()),
         ("docs/questions.md", "more than `clock.max_hold` (one hour)".to_owned()),
         ("docs/guarantees.md", format!("up to `clock.wait` ({clock_wait} ms)")),
