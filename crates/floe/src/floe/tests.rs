@@ -75,7 +75,8 @@ fn the_pages_say_the_defaults() {
         ("docs/configuration", format!("at most `max_wait` ({wait} s in a program")),
         ("docs/library", format!("| `close`, the last `drop` | the ledger, at most {close} s |")),
         ("docs/library", format!("the last `drop` after {close} s")),
-        ("docs/kubernetes", format!("and {close} s to give ranges back")),
+        ("docs/operating", format!("+ {close} s to give back ranges")),
+        ("docs/kubernetes", format!("+ {close} s to give back ranges")),
         // Names and layouts.
         ("docs/configuration", format!("A name has 1 to {} bytes", Name::MAX_BYTES)),
         (
@@ -108,7 +109,7 @@ fn the_pages_say_the_defaults() {
         // Clocks.
         ("docs/guarantees", format!("goes on at {} % of the monotonic clock's rate", 100 - 100 / SLEW)),
         ("docs/guarantees", format!("jumps ahead by more than {} seconds", word(FOLLOWED_MS / 1_000))),
-        ("docs/guarantees", format!("have run level for {} seconds", word(LEVEL_MS / 1_000))),
+        ("docs/guarantees", format!("have kept pace for {} seconds", word(LEVEL_MS / 1_000))),
         ("docs/guarantees", format!("every {} minutes while it reserves", word(REFRESH_MS / 60_000))),
         ("docs/guarantees", format!("It asks again every {} seconds", word(AGAIN_MS / 1_000))),
         (

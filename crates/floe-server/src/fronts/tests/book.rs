@@ -396,7 +396,7 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
         // Clocks and ledgers.
         ("docs/configuration.md", format!("holds `cache_window` ({cached}) of the slot's time")),
         ("docs/ledgers.md", format!("`cache_window` of one slot, {cached}")),
-        ("docs/operating.md", format!("one and a half `cache_window` ({cached})")),
+        ("docs/operating.md", format!("1.5 `cache_window` (default {} h)", 1.5 * config.cache_window.as_secs_f64() / 3_600.0)),
         ("docs/operating.md", format!("`clock.max_hold` ({hold})")),
         ("docs/ledgers.md", format!("keep `clock.max_hold` ({hold}) above one and a half windows")),
         ("docs/guarantees.md", "up to `clock.max_hold` (an hour)".to_owned()),
@@ -424,7 +424,7 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
         ("docs/security.md", format!("`limits.new_names_per_hour` ({new_names})")),
         ("docs/clients.md", format!("[ends by itself](operating.md#names) {after} days after that day")),
         ("docs/operating.md", format!("from the {}st day after that day on", after + 1)),
-        ("docs/operating.md", "at most two days before or after the day in the name".to_owned()),
+        ("docs/operating.md", "within two days of the day in the name".to_owned()),
     ]);
 }
 
