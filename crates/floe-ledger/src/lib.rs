@@ -289,7 +289,6 @@ mod tests {
             ("ledgers", "opening waits for the ledger for half a second at most".to_owned()),
             ("ledgers", format!("If a range lasts for less than {} ms", ahead::BUSY.as_millis())),
             ("ledgers", format!("or up to {ahead} of a busy counter")),
-            ("kinds", format!("or up to {ahead} if it is busy")),
             ("operating", format!("the witness may lack up to the last {writes} writes")),
             ("guarantees", format!("the witness may be up to {writes} writes behind")),
         ] {

@@ -92,7 +92,7 @@ fn the_pages_say_the_defaults() {
         ("docs/questions", format!("{nodes} nodes, {each} IDs a millisecond each, until {year}")),
         ("docs/kubernetes", format!("The layout `twitter` has {nodes} of them")),
         ("docs/configuration", format!("`twitter` has {each} IDs a millisecond, {a_second} a second")),
-        ("docs/configuration", format!("`max_ahead` ({ahead} ms) ahead of the steady clock")),
+        ("docs/configuration", format!("`max_ahead` ({ahead} ms) ahead of the [steady clock]")),
         ("docs/configuration", format!("it gives the IDs of {} ms at once, {burst}", ahead + 1)),
         ("docs/guarantees", format!("up to `max_ahead` ({ahead} ms) ahead of it")),
         ("docs/questions", format!("a name may mint up to {ahead} ms ahead of it")),
@@ -123,10 +123,12 @@ fn the_pages_say_the_defaults() {
             format!("goes on by itself within {} seconds. Until then", word(AGAIN_MS / 1_000)),
         ),
         // Ledgers.
-        ("docs/ledgers", format!("one batch in about {batches} durably reserves numbers for {ahead_calls} more like it")),
+        (
+            "docs/ledgers",
+            format!("one batch in about {batches} durably reserves numbers for {ahead_calls} more like it"),
+        ),
         ("docs/ledgers", format!("{ahead_calls} batches: the crash empties that table")),
         ("docs/ledgers", format!("can skip up to {ahead_calls} batches")),
-        ("docs/kinds", format!("can then skip up to {ahead_calls} batches")),
         ("docs/operating", format!("[one batch of calls in about {batches}](ledgers.md#counters)")),
         ("docs/guarantees", format!("for the last {unloaded} names that it has unloaded")),
         ("docs/operating", format!("the marks of the last {unloaded} unloaded names")),

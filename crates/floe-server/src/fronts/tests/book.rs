@@ -396,7 +396,10 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
         // Clocks and ledgers.
         ("docs/configuration.md", format!("holds `cache_window` ({cached}) of the slot's time")),
         ("docs/ledgers.md", format!("`cache_window` of one slot, {cached}")),
-        ("docs/operating.md", format!("1.5 `cache_window` (default {} h)", 1.5 * config.cache_window.as_secs_f64() / 3_600.0)),
+        (
+            "docs/operating.md",
+            format!("1.5 `cache_window` (default {} h)", 1.5 * config.cache_window.as_secs_f64() / 3_600.0),
+        ),
         ("docs/operating.md", format!("`clock.max_hold` ({hold})")),
         ("docs/ledgers.md", format!("keep `clock.max_hold` ({hold}) above one and a half windows")),
         ("docs/guarantees.md", "up to `clock.max_hold` (an hour)".to_owned()),
@@ -443,7 +446,10 @@ fn figures_are_those_of_the_benchmarks() {
     let http = benchmarks.split("from the time a request was due, ").nth(1).unwrap();
     let http = http.split(", p99.9").next().unwrap();
     let with_redis = |kind: &str| {
-        let row = benchmarks.split(&format!("| floe, {kind}")).nth(1).unwrap_or_else(|| panic!("no row of a {kind}"));
+        let row = benchmarks
+            .split(&format!("| floe, {kind}"))
+            .nth(1)
+            .unwrap_or_else(|| panic!("no row of a {kind}"));
         row.split(" | ").nth(1).and_then(|cell| cell.split(' ').next()).unwrap().to_owned()
     };
     let [redis_segment, redis_counter] = ["segment", "counter"].map(with_redis);
