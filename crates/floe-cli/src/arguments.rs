@@ -175,7 +175,7 @@ pub(crate) struct Serve {
     /// Which worker ids to take: auto, a number, a range such as 512..1023, or datacenter=3
     #[arg(long, value_name = "WORKER", allow_negative_numbers = true)]
     pub(crate) worker: Option<String>,
-    /// Time reserved per ledger write, such as 3s or 1h; the node mints about this long if the ledger is gone
+    /// Time reserved per ledger write, such as 3s or 1h; the node mints for at least half of it if the ledger is gone
     #[arg(long, value_name = "DURATION")]
     pub(crate) window: Option<String>,
     /// Make no new ledger or realm; if one is missing, for example because a volume was not mounted, exit with an error

@@ -57,7 +57,7 @@ pub enum Width {
     /// At most 63 bits, so that an ID is the same number as an `i64` and as a `u64`. The type is [`Id`](crate::Id).
     #[default]
     Narrow,
-    /// At most 128 bits. The type is [`WideId`](crate::WideId).
+    /// At most 95 bits, in a number of 128. The type is [`WideId`](crate::WideId).
     Wide,
 }
 

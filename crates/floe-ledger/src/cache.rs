@@ -133,8 +133,8 @@ impl Builder {
         Self { opening: opening.clone(), ..self }
     }
 
-    /// How much of a slot's time one reservation takes: 1 s to 30 days, by default an hour. Without the ledger behind,
-    /// the cache serves for about this long. Make it many times the nodes' window.
+    /// How much of a slot's time one reservation takes: 1 s to 30 days, by default an hour. Without the ledger,
+    /// the cache serves for at least half of it, less one window. Make it many times the nodes' window.
     #[must_use]
     pub fn window(self, window: Duration) -> Self {
         Self { window, ..self }

@@ -100,7 +100,7 @@ metrics! {
     pub(crate) names_refused: Counter = "names_refused",
         "Calls refused because a new name would exceed limits.max_names, limits.new_names_per_hour or a token's max_names";
     names_limit: Gauge = "names_limit",
-        "The most names in memory: limits.max_names plus the names that the configuration lists";
+        "How many names fit in memory: limits.max_names plus the names that the configuration lists";
     pub(crate) unknown_protocols: Counter = "connections_unknown_protocol",
         "Connections closed because their first bytes match no served protocol";
 }

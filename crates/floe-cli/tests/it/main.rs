@@ -34,3 +34,5 @@ mod real_servers;
 mod sim;
 mod text;
 mod together;
+#[cfg(unix)]
+mod unit_file;

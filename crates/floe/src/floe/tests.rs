@@ -75,7 +75,8 @@ fn the_pages_say_the_defaults() {
         ("docs/configuration", format!("at most `max_wait` ({wait} s in a program")),
         ("docs/library", format!("| `close`, the last `drop` | the ledger, at most {close} s |")),
         ("docs/library", format!("the last `drop` after {close} s")),
-        ("docs/kubernetes", format!("and {close} s to give ranges back")),
+        ("docs/operating", format!("+ {close} s to give back ranges")),
+        ("docs/kubernetes", format!("+ {close} s to give back ranges")),
         // Names and layouts.
         ("docs/configuration", format!("A name has 1 to {} bytes", Name::MAX_BYTES)),
         (
@@ -91,7 +92,7 @@ fn the_pages_say_the_defaults() {
         ("docs/questions", format!("{nodes} nodes, {each} IDs a millisecond each, until {year}")),
         ("docs/kubernetes", format!("The layout `twitter` has {nodes} of them")),
         ("docs/configuration", format!("`twitter` has {each} IDs a millisecond, {a_second} a second")),
-        ("docs/configuration", format!("`max_ahead` ({ahead} ms) ahead of the steady clock")),
+        ("docs/configuration", format!("`max_ahead` ({ahead} ms) ahead of the [steady clock]")),
         ("docs/configuration", format!("it gives the IDs of {} ms at once, {burst}", ahead + 1)),
         ("docs/guarantees", format!("up to `max_ahead` ({ahead} ms) ahead of it")),
         ("docs/questions", format!("a name may mint up to {ahead} ms ahead of it")),
@@ -108,7 +109,7 @@ fn the_pages_say_the_defaults() {
         // Clocks.
         ("docs/guarantees", format!("goes on at {} % of the monotonic clock's rate", 100 - 100 / SLEW)),
         ("docs/guarantees", format!("jumps ahead by more than {} seconds", word(FOLLOWED_MS / 1_000))),
-        ("docs/guarantees", format!("have run level for {} seconds", word(LEVEL_MS / 1_000))),
+        ("docs/guarantees", format!("have kept pace for {} seconds", word(LEVEL_MS / 1_000))),
         ("docs/guarantees", format!("every {} minutes while it reserves", word(REFRESH_MS / 60_000))),
         ("docs/guarantees", format!("It asks again every {} seconds", word(AGAIN_MS / 1_000))),
         (
@@ -122,23 +123,19 @@ fn the_pages_say_the_defaults() {
             format!("goes on by itself within {} seconds. Until then", word(AGAIN_MS / 1_000)),
         ),
         // Ledgers.
-        ("docs/ledgers", format!("in only one of about {batches} batches")),
-        ("docs/ledgers", format!("durably reserves {ahead_calls} times its numbers ahead")),
-        ("docs/ledgers", format!("can skip up to {ahead_calls} batches")),
         (
             "docs/ledgers",
-            format!(
-                "A counter reserves for {batches} of its calls at once, so its mark is up to {ahead_calls} calls"
-            ),
+            format!("one batch in about {batches} durably reserves numbers for {ahead_calls} more like it"),
         ),
-        ("docs/kinds", format!("can then skip up to {ahead_calls} batches")),
-        ("docs/operating", format!("[one of about {batches} calls](ledgers.md#sqlite)")),
+        ("docs/ledgers", format!("{ahead_calls} batches: the crash empties that table")),
+        ("docs/ledgers", format!("can skip up to {ahead_calls} batches")),
+        ("docs/operating", format!("[one batch of calls in about {batches}](ledgers.md#counters)")),
         ("docs/guarantees", format!("for the last {unloaded} names that it has unloaded")),
         ("docs/operating", format!("the marks of the last {unloaded} unloaded names")),
         ("docs/benchmarks", format!("floe's note of the last {unloaded} unloaded names")),
         ("docs/ledgers", format!("less than one window plus {} s in the past", QUIET_MS / 1_000)),
         ("docs/ledgers", format!("After {PROBED_AT_ONCE} such slots")),
-        ("docs/ledgers", format!("After {} in one round", grouped(MOST_PROBED))),
+        ("docs/ledgers", format!("After {} probes it says", grouped(MOST_PROBED))),
         ("docs/ledgers", format!("then probes at most {PROBED_AGAIN} slots in one look")),
         (
             "docs/ledgers",

@@ -121,8 +121,7 @@ fn floe_is_what_the_manifest_says() {
     let limits = &config.limits;
     let drain = number("`limits.drain_timeout` (", " s)");
     assert_eq!(drain, limits.drain_timeout.as_secs());
-    let close =
-        Duration::from_secs(number(&format!("`limits.drain_timeout` ({drain} s) and "), " s to give"));
+    let close = Duration::from_secs(number(&format!("`limits.drain_timeout` ({drain} s) + "), " s to give"));
     assert!(grace > limits.drain_delay + limits.drain_timeout + close, "{grace:?} is too short");
     let failures = integer(&container["readinessProbe"]["failureThreshold"]);
     let unready = Duration::from_secs(failures * integer(&container["readinessProbe"]["periodSeconds"]));

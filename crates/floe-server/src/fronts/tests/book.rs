@@ -396,9 +396,12 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
         // Clocks and ledgers.
         ("docs/configuration.md", format!("holds `cache_window` ({cached}) of the slot's time")),
         ("docs/ledgers.md", format!("`cache_window` of one slot, {cached}")),
-        ("docs/operating.md", format!("one and a half `cache_window` ({cached})")),
+        (
+            "docs/operating.md",
+            format!("1.5 `cache_window` (default {} h)", 1.5 * config.cache_window.as_secs_f64() / 3_600.0),
+        ),
         ("docs/operating.md", format!("`clock.max_hold` ({hold})")),
-        ("docs/ledgers.md", format!("raise `clock.max_hold` ({hold})")),
+        ("docs/ledgers.md", format!("keep `clock.max_hold` ({hold}) above one and a half windows")),
         ("docs/guarantees.md", "up to `clock.max_hold` (an hour)".to_owned()),
         ("docs/questions.md", "more than `clock.max_hold` (one hour)".to_owned()),
         ("docs/guarantees.md", format!("up to `clock.wait` ({clock_wait} ms)")),
@@ -424,7 +427,7 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
         ("docs/security.md", format!("`limits.new_names_per_hour` ({new_names})")),
         ("docs/clients.md", format!("[ends by itself](operating.md#names) {after} days after that day")),
         ("docs/operating.md", format!("from the {}st day after that day on", after + 1)),
-        ("docs/operating.md", "at most two days before or after the day in the name".to_owned()),
+        ("docs/operating.md", "within two days of the day in the name".to_owned()),
     ]);
 }
 
@@ -442,7 +445,19 @@ fn figures_are_those_of_the_benchmarks() {
     let counter = measured("floe counter on SQLite").replace(',', "").parse::<f64>().unwrap() / 1_000.0;
     let http = benchmarks.split("from the time a request was due, ").nth(1).unwrap();
     let http = http.split(", p99.9").next().unwrap();
+    let with_redis = |kind: &str| {
+        let row = benchmarks
+            .split(&format!("| floe, {kind}"))
+            .nth(1)
+            .unwrap_or_else(|| panic!("no row of a {kind}"));
+        row.split(" | ").nth(1).and_then(|cell| cell.split(' ').next()).unwrap().to_owned()
+    };
+    let [redis_segment, redis_counter] = ["segment", "counter"].map(with_redis);
     pages_say(&[
+        (
+            "docs/questions.md",
+            format!("a segment gave {redis_segment} a second and a counter on SQLite {redis_counter}"),
+        ),
         (
             "README.md",
             format!(
