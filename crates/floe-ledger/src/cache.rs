@@ -341,10 +341,10 @@ impl Inner {
     /// Remembers whether the ledger behind answers, and any answer that ends everything.
     fn heard<T>(&self, answer: Result<T, LedgerError>) -> Result<T, LedgerError> {
         self.answers.store(!matches!(answer, Err(LedgerError::Unavailable(_))), Ordering::SeqCst);
-        self.heed(answer)
+        self.remember_unfit(answer)
     }
 
-    fn heed<T>(&self, answer: Result<T, LedgerError>) -> Result<T, LedgerError> {
+    fn remember_unfit<T>(&self, answer: Result<T, LedgerError>) -> Result<T, LedgerError> {
         answer.inspect_err(|error| {
             if matches!(error, LedgerError::Unfit(_)) {
                 self.fate.get_or_init(|| error.clone());

@@ -18,7 +18,7 @@
 //! A case that fails panics, and names the broken rule. If realms share a server, give the suite realms that share it,
 //! so that [`CASES`] also tests that they are separate.
 //!
-//! Except for a deleted record ([`check_eaten`]), the suite injects no faults. Outages, a restart of the server during
+//! Except for a deleted record ([`check_deleted`]), the suite injects no faults. Outages, a restart of the server during
 //! a call and lost replies differ from store to store, so an adapter must test them itself.
 
 use std::fmt::Debug;
@@ -81,14 +81,14 @@ impl Case {
     }
 }
 
-/// Checks that a slot whose record was deleted stays missing. `eat` must delete the record of a key from the store, and
+/// Checks that a slot whose record was deleted stays missing. `delete` must delete the record of a key from the store, and
 /// nothing else, as a person who tidies up would. An adapter runs this in addition to the cases, on a ledger of a
 /// separate realm.
 ///
 /// # Panics
 /// If the ledger breaks a rule; the message names it.
-pub fn check_eaten(connect: &dyn Fn() -> Box<dyn Ledger>, eat: &dyn Fn(&Key)) {
-    reserving::eaten_slots_stay_missing(connect, eat);
+pub fn check_deleted(connect: &dyn Fn() -> Box<dyn Ledger>, delete: &dyn Fn(&Key)) {
+    reserving::deleted_slots_stay_missing(connect, delete);
 }
 
 /// Runs every case, in order, up to the first that fails.
