@@ -125,6 +125,16 @@ fn shown(character: char) -> String {
 ///
 /// White space, quotes, braces, `urn:uuid:`, `ObjectId()` and the like around the ID are read past, and noted.
 ///
+/// ```
+/// use floe_id::{UnixMillis, inspect};
+/// let now = UnixMillis::new(1_795_219_200_000);
+/// let found = inspect::recognize(r#"ObjectId("507f1f77bcf86cd799439011")"#, now)?;
+/// assert_eq!((found[0].kind.as_str(), found[0].text.as_str()), ("objectid", "507f1f77bcf86cd799439011"));
+/// assert!(found[0].notes.iter().any(|note| note == "read without ObjectId() around it"));
+/// assert!(inspect::recognize("no ID", now).is_err());
+/// # Ok::<(), floe_id::inspect::InspectError>(())
+/// ```
+///
 /// # Errors
 /// [`InspectError`], where no kind reads the text.
 pub fn recognize(text: &str, now: UnixMillis) -> Result<Vec<Reading>, InspectError> {
@@ -208,6 +218,13 @@ fn check(text: &str) -> Result<(), InspectError> {
 }
 
 /// The number that `text` writes, whatever its width.
+///
+/// ```
+/// use floe_id::{IdError, inspect};
+/// assert_eq!(inspect::number("18446744073709551616")?.get(), 1 << 64); // wider than an `Id`
+/// assert_eq!(inspect::number("-7"), Err(IdError::Negative(-7)));
+/// # Ok::<(), IdError>(())
+/// ```
 ///
 /// # Errors
 /// [`IdError`]; a negative number is told as one.

@@ -342,6 +342,13 @@ impl Layout {
     /// Returns the first position of the tick in which `time` lies: [`position`](Self::position) of
     /// [`tick_at`](Self::tick_at), with sequence 0.
     ///
+    /// ```
+    /// use floe_id::Layout;
+    /// let (layout, time) = (Layout::SONYFLAKE, Layout::SONYFLAKE.epoch().plus(1_509)); // its ticks have 10 ms
+    /// assert_eq!(layout.position_at(time)?, layout.position(150, 0));
+    /// # Ok::<(), floe_id::LayoutError>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`tick_at`](Self::tick_at).
     #[inline]
@@ -363,6 +370,13 @@ impl Layout {
 
     /// Returns when `tick` begins. A tick past the layout's last begins at the [`horizon`](Self::horizon) or later. If
     /// no `UnixMillis` can express the time, the result is the last one.
+    ///
+    /// ```
+    /// use floe_id::Layout;
+    /// let layout = Layout::SONYFLAKE; // its ticks have 10 ms
+    /// assert_eq!(layout.time_of(150), layout.epoch().plus(1_500));
+    /// assert_eq!(layout.time_of(layout.ticks()), layout.horizon());
+    /// ```
     #[inline]
     pub fn time_of(&self, tick: Tick) -> UnixMillis {
         let time = i128::from(self.epoch.get()) + i128::from(tick) * i128::from(self.tick_millis);
@@ -475,6 +489,12 @@ impl Layout {
 
     /// Returns the positions of a range of ticks, as [`ticks_inside`](Self::ticks_inside) returns it.
     ///
+    /// ```
+    /// use floe_id::Layout;
+    /// let layout = Layout::TWITTER;
+    /// assert_eq!(layout.positions(&(5..7)), layout.position(5, 0)..layout.position(7, 0));
+    /// ```
+    ///
     /// # Panics
     /// If the range ends after the layout's last tick.
     #[inline]
@@ -483,13 +503,13 @@ impl Layout {
         ticks.start << self.sequence_bits..ticks.end << self.sequence_bits
     }
 
-    /// Returns the tick of a position.
+    /// Returns the tick of a position. [`position`](Self::position) has an example.
     #[inline]
     pub const fn tick_of(&self, position: u64) -> Tick {
         position >> self.sequence_bits
     }
 
-    /// Returns the sequence number of a position.
+    /// Returns the sequence number of a position. [`position`](Self::position) has an example.
     #[inline]
     pub const fn sequence_of(&self, position: u64) -> u64 {
         position & self.sequence_mask

@@ -71,7 +71,7 @@ pub mod number {
 
     use super::Number;
 
-    /// Writes the number.
+    /// Writes the number. [`number`](self) has an example.
     ///
     /// # Errors
     /// Those of the format.
@@ -79,7 +79,7 @@ pub mod number {
         value.to_number(serializer)
     }
 
-    /// Reads the number.
+    /// Reads the number. [`number`](self) has an example.
     ///
     /// # Errors
     /// Those of the format; an error for a number that the type cannot hold.
@@ -90,13 +90,13 @@ pub mod number {
 
 /// A type that [`number`] can write and read.
 pub trait Number: Sized {
-    /// Writes the number.
+    /// Writes the number. [`number`] has an example.
     ///
     /// # Errors
     /// Those of the format.
     fn to_number<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error>;
 
-    /// Reads the number.
+    /// Reads the number. [`number`] has an example.
     ///
     /// # Errors
     /// Those of the format; an error for a number that the type cannot hold.

@@ -79,7 +79,7 @@ impl UnixMillis {
     /// The Unix epoch.
     pub const EPOCH: Self = Self(0);
 
-    /// Makes a time of milliseconds since the Unix epoch.
+    /// Makes a time of milliseconds since the Unix epoch. [`UnixMillis`] has an example.
     #[inline]
     pub const fn new(millis: i64) -> Self {
         Self(millis)

@@ -78,6 +78,30 @@ pub struct Cache {
 }
 
 /// How to open a [`Cache`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let dir = dir.path().join("floe-cache");
+/// use std::time::Duration;
+///
+/// use floe::Floe;
+/// use floe::ledger::{LedgerError, Memory};
+/// use floe_ledger::{Cache, OpenError, Opening};
+///
+/// // dir = "floe-cache"; a ledger in memory stands for the shared one
+/// let shared = Memory::default();
+/// let cache = Cache::builder(&dir).opening(&Opening::of("shop")).window(Duration::from_secs(600));
+/// let ledger = cache.before_ledger("shared", move || Ok(Box::new(shared.clone())))?;
+/// let floe = Floe::open(ledger)?;
+/// assert_eq!(floe.segment("orders")?.mint()?.get(), 1);
+/// floe.close();
+///
+/// // After a restart, the shared ledger is down. The cache holds the next numbers.
+/// let down = || Err(OpenError::Ledger(LedgerError::Unavailable("connection refused".to_owned())));
+/// let ledger = Cache::builder(&dir).realm("shop").max_wait(Duration::from_secs(2)).before_ledger("shared", down)?;
+/// assert_eq!(Floe::open(ledger)?.segment("orders")?.mint()?.get(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Builder {
     dir: PathBuf,
@@ -110,6 +134,7 @@ struct Inner {
 
 impl Cache {
     /// A cache in the directory `dir`. It is made (for this user alone) if it is missing and its parent exists.
+    /// [`Builder`] has an example.
     pub fn builder(dir: impl AsRef<Path>) -> Builder {
         Builder {
             dir: dir.as_ref().to_owned(),
@@ -121,32 +146,34 @@ impl Cache {
 }
 
 impl Builder {
-    /// The realm in the ledger behind; by default `default`. A directory belongs to one.
+    /// The realm in the ledger behind; by default `default`. A directory belongs to one. [`Builder`] has an example.
     #[must_use]
     pub fn realm(self, realm: &str) -> Self {
         Self { opening: self.opening.with_realm(realm), ..self }
     }
 
-    /// The realm, whether missing parts of the ledger behind are made, and which realm it has to be.
+    /// The realm, whether missing parts of the ledger behind are made, and which realm it has to be. [`Builder`] has an
+    /// example.
     #[must_use]
     pub fn opening(self, opening: &Opening) -> Self {
         Self { opening: opening.clone(), ..self }
     }
 
     /// How much of a slot's time one reservation takes: 1 s to 30 days, by default an hour. Without the ledger,
-    /// the cache serves for at least half of it, less one window. Make it many times the nodes' window.
+    /// the cache serves for at least half of it, less one window. Make it many times the nodes' window. [`Builder`] has
+    /// an example.
     #[must_use]
     pub fn window(self, window: Duration) -> Self {
         Self { window, ..self }
     }
 
-    /// How long a call waits for other processes that use the directory; by default 10 s.
+    /// How long a call waits for other processes that use the directory; by default 10 s. [`Builder`] has an example.
     #[must_use]
     pub fn max_wait(self, max_wait: Duration) -> Self {
         Self { max_wait, ..self }
     }
 
-    /// Opens it in front of the shared ledger at `url`.
+    /// Opens it in front of the shared ledger at `url`. [`Cache`] has an example.
     ///
     /// # Errors
     /// Those of [`Builder::before_ledger`]; and `Asked` for an embedded ledger, which needs no cache.
@@ -162,7 +189,7 @@ impl Builder {
     }
 
     /// Opens it in front of the ledger that `open` opens. Errors call that ledger `upstream`; every start must use the
-    /// same name. `open` is called now, and again later if the ledger could not be reached.
+    /// same name. `open` is called now, and again later if the ledger could not be reached. [`Builder`] has an example.
     ///
     /// # Errors
     /// `Asked` if a setting is wrong, or if `open` says so. `Unavailable` if the ledger behind cannot be reached and
@@ -341,10 +368,10 @@ impl Inner {
     /// Remembers whether the ledger behind answers, and any answer that ends everything.
     fn heard<T>(&self, answer: Result<T, LedgerError>) -> Result<T, LedgerError> {
         self.answers.store(!matches!(answer, Err(LedgerError::Unavailable(_))), Ordering::SeqCst);
-        self.heed(answer)
+        self.remember_unfit(answer)
     }
 
-    fn heed<T>(&self, answer: Result<T, LedgerError>) -> Result<T, LedgerError> {
+    fn remember_unfit<T>(&self, answer: Result<T, LedgerError>) -> Result<T, LedgerError> {
         answer.inspect_err(|error| {
             if matches!(error, LedgerError::Unfit(_)) {
                 self.fate.get_or_init(|| error.clone());

@@ -62,6 +62,16 @@ type Trouble = remote::Trouble<Fault>;
 const PAGE: usize = 500;
 
 /// An etcd cluster that keeps a ledger's records. Threads may share the ledger on it; each process opens its own.
+///
+/// ```no_run
+/// use floe::Floe;
+/// use floe_ledger::Etcd;
+///
+/// let url = "etcd://a.example:2379,b.example:2379,c.example:2379/floe?max_wait=3s";
+/// let orders = Floe::open(Etcd::open(url)?)?.counter("orders")?;
+/// let staging = Floe::open(Etcd::open_in(url, "staging")?)?.counter("orders")?; // it counts by itself
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Etcd {
     remote: Remote<Cluster>,
     settings: Arc<Settings>,
@@ -72,8 +82,9 @@ impl Etcd {
     /// begin with `/prefix/` (by default `/floe/`), in the default realm.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3` (seconds), `unsafe=allow`, `password_file=FILE`, `sslmode`
-    /// (`disable`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`, `sslcert=FILE` and `sslkey=FILE`. What the
-    /// URL leaves out is taken from `ETCDCTL_USER` (`user:password` or `user`) and `ETCDCTL_PASSWORD`.
+    /// (`disable`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`, `sslcert=FILE` and `sslkey=FILE`. What
+    /// the URL leaves out is taken from `ETCDCTL_USER` (`user:password` or `user`) and `ETCDCTL_PASSWORD`. [`Etcd`] has
+    /// an example.
     ///
     /// # Errors
     /// `Asked` if the URL, the realm or a credential is wrong; `Unavailable` if no member answers; `Unfit` if the
@@ -82,7 +93,7 @@ impl Etcd {
         Self::open_in(url, DEFAULT_REALM)
     }
 
-    /// [`open`](Self::open) in the realm `realm`.
+    /// [`open`](Self::open) in the realm `realm`. [`Etcd`] has an example.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).

@@ -143,6 +143,16 @@ floe::__error!(OpenError);
 /// - `dynamodb://table` is a table of Amazon DynamoDB; see [`dynamodb`].
 /// - `consul://:token@host:port,host:port/prefix` is the KV store of a Consul cluster; see [`consul`].
 ///
+/// ```
+/// use floe::Floe;
+/// use floe_ledger::OpenError;
+///
+/// let ledger = floe_ledger::open("memory:")?;
+/// assert_eq!(Floe::open(ledger)?.counter("orders")?.mint()?.get(), 1);
+/// assert!(matches!(floe_ledger::open("sqllite:ids.db"), Err(OpenError::Asked(_))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// [`OpenError`] says what is wrong and what to do. For an unknown scheme it lists those of this build.
 pub fn open(url: &str) -> Result<Box<dyn Ledger>, OpenError> {
@@ -150,6 +160,17 @@ pub fn open(url: &str) -> Result<Box<dyn Ledger>, OpenError> {
 }
 
 /// [`open`] in a future, on any runtime.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use floe::Floe;
+///
+/// let ledger = floe_ledger::open_async("memory:").await?;
+/// let orders = Floe::open_async(ledger).await?.counter_async("orders").await?;
+/// assert_eq!(orders.mint_async().await?.get(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })
+/// ```
 ///
 /// # Errors
 /// Those of [`open`].
@@ -183,6 +204,18 @@ pub fn open_in(url: &str, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
 
 /// Like [`open`], for callers that only look; it blocks, too. If the file, the realm or the tables do not exist, that
 /// is an error, and nothing is made.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let url = format!("sqlite:{}", dir.path().join("ids.db").display());
+/// // url = "sqlite:ids.db", which is not there yet
+/// assert!(floe_ledger::open_existing(&url, "default").is_err());
+/// floe_ledger::open(&url)?;
+/// assert!(floe_ledger::open_existing(&url, "default").is_ok());
+/// let error = floe_ledger::open_existing(&url, "shop").err().ok_or("it was made")?;
+/// assert!(error.to_string().contains("default"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// [`OpenError`]; it names the existing realms.

@@ -51,6 +51,16 @@ mod url;
 type Trouble = remote::Trouble<Error>;
 
 /// A MySQL or MariaDB database that keeps a ledger's records. Threads may share the ledger on it; each process opens its own.
+///
+/// ```no_run
+/// use floe::Floe;
+/// use floe_ledger::Mysql;
+///
+/// let url = "mysql://floe@db.example/ids?password_file=/run/secrets/ids";
+/// let orders = Floe::open(Mysql::open(url)?)?.counter("orders")?;
+/// let staging = Floe::open(Mysql::open_in(url, "staging")?)?.counter("orders")?; // it counts by itself
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Mysql {
     remote: Remote<Database>,
 }
@@ -63,6 +73,8 @@ impl Mysql {
     /// `prefer`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`. Parts that the URL leaves out come from
     /// `MYSQL_HOST`, `MYSQL_TCP_PORT` and `MYSQL_PWD`.
     ///
+    /// [`Mysql`] has an example.
+    ///
     /// # Errors
     /// `Asked` if the URL, the realm or a credential is wrong; `Unavailable` if the server does not answer; `Unfit` if
     /// it is not fit to keep marks, or its tables are not floe's.
@@ -70,7 +82,7 @@ impl Mysql {
         Self::open_in(url, DEFAULT_REALM)
     }
 
-    /// [`open`](Self::open) in the realm `realm`.
+    /// [`open`](Self::open) in the realm `realm`. [`Mysql`] has an example.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).

@@ -328,7 +328,7 @@ impl fmt::Debug for Offer {
 }
 
 impl Offer {
-    /// An offer of a store. `open` opens one realm of it.
+    /// An offer of a store. `open` opens one realm of it. [`Offer`] has an example.
     pub fn new(
         open: impl Fn(&Opening) -> Result<Box<dyn Ledger>, OpenError> + Send + Sync + 'static,
     ) -> Self {
@@ -336,7 +336,7 @@ impl Offer {
     }
 
     /// Answers a question in `realm`. Blocks as long as the store does. It names other realms only if the caller `sees`
-    /// them.
+    /// them. [`Offer`] has an example.
     ///
     /// # Errors
     /// Why this is no question; nothing was done. An error of the store is an answer.

@@ -40,7 +40,7 @@ pub(crate) enum Missing {
 }
 
 impl Opening {
-    /// The realm `realm`, named as in [`open_in`](crate::open_in). Missing parts are made.
+    /// The realm `realm`, named as in [`open_in`](crate::open_in). Missing parts are made. [`Opening`] has an example.
     pub fn of(realm: &str) -> Self {
         Self { realm: realm.to_owned(), missing: Missing::Make, pinned: None, sole: false, servers: 0 }
     }
@@ -63,7 +63,8 @@ impl Opening {
     }
 
     /// The random id that the realm has to have ([`Ledger::realm_id`](floe::ledger::Ledger::realm_id)). A missing realm
-    /// is not made, and a realm with another id is an error: the store was emptied, or it is another store.
+    /// is not made, and a realm with another id is an error: the store was emptied, or it is another store. [`Opening`]
+    /// has an example.
     #[must_use]
     pub fn realm_id(self, id: &str) -> Self {
         Self { pinned: Some(id.to_owned()), ..self }

@@ -50,6 +50,16 @@ mod url;
 type Trouble = remote::Trouble<Error>;
 
 /// A PostgreSQL database that keeps a ledger's records. Threads may share the ledger on it; each process opens its own.
+///
+/// ```no_run
+/// use floe::Floe;
+/// use floe_ledger::Postgres;
+///
+/// let url = "postgres://floe@db.example/ids?sslmode=verify-full";
+/// let orders = Floe::open(Postgres::open(url)?)?.counter("orders")?;
+/// let staging = Floe::open(Postgres::open_in(url, "staging")?)?.counter("orders")?; // it counts by itself
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Postgres {
     queries: Box<dyn Queries>,
     statements: Statements,
@@ -68,6 +78,7 @@ impl Postgres {
     /// `port`, `user`, `password`, `dbname`, `connect_timeout`, `application_name`, `options`, `keepalives` and its
     /// kin, `tcp_user_timeout`, `target_session_attrs`, `load_balance_hosts`, `sslnegotiation`. Parts that the URL
     /// leaves out come from `PGUSER`, `PGPASSWORD`, `PGPASSFILE` (or `~/.pgpass`), `PGSSLMODE` and `PGSSLROOTCERT`.
+    /// [`Postgres`] has an example.
     ///
     /// # Errors
     /// `Asked` if the URL, the realm or a credential is wrong; `Unavailable` if the server does not answer; `Unfit` if
@@ -76,7 +87,7 @@ impl Postgres {
         Self::open_in(url, DEFAULT_REALM)
     }
 
-    /// [`open`](Self::open) in the realm `realm`.
+    /// [`open`](Self::open) in the realm `realm`. [`Postgres`] has an example.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
@@ -89,6 +100,8 @@ impl Postgres {
     ///
     /// Each call of the ledger is one statement, or a few, each in a transaction of its own. It waits as long as
     /// `queries` does. Give those a time limit: then a call without an answer becomes one that is sent again.
+    ///
+    /// [`Queries`] has an example.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).

@@ -62,6 +62,16 @@ type Texts = Vec<Option<String>>;
 const PAGE: usize = 512;
 
 /// A Redis or Valkey server that keeps a ledger's records. Threads may share the ledger on it; each process opens its own.
+///
+/// ```no_run
+/// use floe::Floe;
+/// use floe_ledger::Redis;
+///
+/// let url = "rediss://floe@redis.example:6380?password_file=/run/secrets/ids";
+/// let orders = Floe::open(Redis::open(url)?)?.counter("orders")?;
+/// let staging = Floe::open(Redis::open_in(url, "staging")?)?.counter("orders")?; // it counts by itself
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Redis {
     remote: Remote<Server>,
     /// The realm of this ledger.
@@ -78,6 +88,8 @@ impl Redis {
     /// `sslmode` (`require`, `verify-ca`, `verify-full`; the last is the default) and `sslrootcert` (`FILE`, or
     /// `system`, the default). If the URL has no password, it comes from `REDISCLI_AUTH`, as in Redis's own client.
     ///
+    /// [`Redis`] has an example.
+    ///
     /// # Errors
     /// `Asked` if the URL, the realm or a credential is wrong; `Unavailable` if the server does not answer, or is a
     /// replica; `Unfit` if it is not fit to keep marks, or holds something that no floe has written.
@@ -85,7 +97,7 @@ impl Redis {
         Self::open_in(url, DEFAULT_REALM)
     }
 
-    /// [`open`](Self::open) in the realm `realm`.
+    /// [`open`](Self::open) in the realm `realm`. [`Redis`] has an example.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).

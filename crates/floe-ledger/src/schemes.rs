@@ -54,6 +54,13 @@ const STORES: &[Store] = &[
 
 /// Checks whether this build can open URLs that begin like this one.
 ///
+/// ```
+/// floe_ledger::check_scheme("sqlite:ids.db")?;
+/// let error = floe_ledger::check_scheme("sqllite:ids.db").unwrap_err();
+/// assert!(error.to_string().contains("use one of memory:, sqlite:PATH"));
+/// # Ok::<(), floe_ledger::OpenError>(())
+/// ```
+///
 /// # Errors
 /// `Asked`, with the beginnings that it can open.
 pub fn check_scheme(url: &str) -> Result<(), OpenError> {
@@ -63,6 +70,13 @@ pub fn check_scheme(url: &str) -> Result<(), OpenError> {
 /// Checks what can be checked about `url` alone: its scheme, its parts, its options, and the files and variables that
 /// it names for passwords. It makes no connection.
 ///
+/// ```
+/// floe_ledger::check_url("sqlite:ids.db?max_wait=1s")?;
+/// let error = floe_ledger::check_url("sqlite:ids.db?max_wate=1s").unwrap_err();
+/// assert!(error.to_string().contains("max_wate"));
+/// # Ok::<(), floe_ledger::OpenError>(())
+/// ```
+///
 /// # Errors
 /// `Asked`, with the text of [`open`](crate::open).
 pub fn check_url(url: &str) -> Result<(), OpenError> {
@@ -70,7 +84,7 @@ pub fn check_url(url: &str) -> Result<(), OpenError> {
 }
 
 impl Opening {
-    /// Opens the ledger at a URL, as [`open`](crate::open) does.
+    /// Opens the ledger at a URL, as [`open`](crate::open) does. [`Opening`] has an example.
     ///
     /// # Errors
     /// [`OpenError`]. `Unfit` if something is missing that must not be made, or the realm is not the pinned one.
@@ -79,6 +93,7 @@ impl Opening {
     }
 
     /// Opens the embedded ledger of a data directory, as [`open_dir`](crate::open_dir) does.
+    /// [`open_dir`](crate::open_dir) has an example.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -126,6 +126,24 @@ pub struct Sqlite {
 }
 
 /// How to open a [`Sqlite`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("ids.db");
+/// use std::time::Duration;
+///
+/// use floe::Floe;
+/// use floe_ledger::{Opening, Sqlite};
+///
+/// // path = "ids.db"
+/// let limits = Sqlite::builder().max_wait(Duration::from_secs(2)).max_bytes(64 << 20).network_filesystem(false);
+/// let shop = Floe::open(limits.clone().realm("shop").at(&path)?)?;
+/// assert_eq!(shop.counter("orders")?.mint()?.get(), 1);
+/// let office = Floe::open(limits.clone().realm("office").at(&path)?)?; // the same file, other marks
+/// assert_eq!(office.counter("orders")?.mint()?.get(), 1);
+/// assert!(limits.opening(&Opening::of("shpo").existing()).at(&path).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Builder {
     opening: Opening,
@@ -137,6 +155,19 @@ pub struct Builder {
 
 /// Opens the ledger of a data directory; the same as [`Builder::in_dir`] with the defaults.
 ///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let dir = dir.path().join("floe-data");
+/// use floe::Floe;
+///
+/// // dir = "floe-data", which is not there yet
+/// let ledger = floe_ledger::open_dir(&dir, "shop")?;
+/// assert_eq!(Floe::open(ledger)?.counter("orders")?.mint()?.get(), 1);
+/// let ledger = floe_ledger::open_dir(&dir, "shop")?; // after a restart
+/// assert_eq!(Floe::open(ledger)?.counter("orders")?.mint()?.get(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// As [`Builder::in_dir`].
 pub fn open_dir(dir: impl AsRef<Path>, realm: &str) -> Result<Box<dyn Ledger>, OpenError> {
@@ -144,7 +175,8 @@ pub fn open_dir(dir: impl AsRef<Path>, realm: &str) -> Result<Box<dyn Ledger>, O
 }
 
 impl Sqlite {
-    /// The ledger in the file at `path`, made if it does not exist, with the defaults of [`Builder`].
+    /// The ledger in the file at `path`, made if it does not exist, with the defaults of [`Builder`]. [`Sqlite`] has an
+    /// example.
     ///
     /// # Errors
     /// As [`Builder::at`].
@@ -165,34 +197,36 @@ impl Sqlite {
 }
 
 impl Builder {
-    /// The realm inside the file; by default `default`. Realms in one file share nothing but the file.
+    /// The realm inside the file; by default `default`. Realms in one file share nothing but the file. [`Builder`] has
+    /// an example.
     #[must_use]
     pub fn realm(self, realm: &str) -> Self {
         Self { opening: self.opening.with_realm(realm), ..self }
     }
 
     /// How long a call waits for other processes and threads that use the file; by default 10 s. SQLite's own time
-    /// comes on top.
+    /// comes on top. [`Builder`] has an example.
     #[must_use]
     pub fn max_wait(self, max_wait: Duration) -> Self {
         Self { max_wait, ..self }
     }
 
     /// The most bytes in the file; by default 1 GiB, which holds some millions of marks. At the limit a new record is
-    /// refused with `Unavailable`.
+    /// refused with `Unavailable`. [`Builder`] has an example.
     #[must_use]
     pub fn max_bytes(self, max_bytes: u64) -> Self {
         Self { max_bytes, ..self }
     }
 
     /// Whether the file may be on a network file system; by default no. Allow it only if a single machine ever opens
-    /// the file.
+    /// the file. [`Builder`] has an example.
     #[must_use]
     pub fn network_filesystem(self, allow: bool) -> Self {
         Self { network_filesystem: allow, ..self }
     }
 
-    /// The realm, whether missing parts are made, and which realm it has to be, as in [`Opening`].
+    /// The realm, whether missing parts are made, and which realm it has to be, as in [`Opening`]. [`Builder`] has an
+    /// example.
     #[must_use]
     pub fn opening(self, opening: &Opening) -> Self {
         Self { opening: opening.clone(), ..self }
@@ -200,6 +234,8 @@ impl Builder {
 
     /// The ledger in the file at `path`, made if it does not exist. The directory has to exist. A path that ends in
     /// `floe.db` is the ledger of a data directory, and is opened as [`Builder::in_dir`] opens it.
+    ///
+    /// [`Builder`] has an example.
     ///
     /// # Errors
     /// `Unavailable` if other processes hold the file for too long or the disk fails. `Unfit` if the file is no ledger,

@@ -50,6 +50,16 @@ mod url;
 type Trouble = remote::Trouble<Error>;
 
 /// A ZooKeeper ensemble that keeps a ledger's records. Threads may share the ledger on it; each process opens its own.
+///
+/// ```no_run
+/// use floe::Floe;
+/// use floe_ledger::Zookeeper;
+///
+/// let url = "zookeeper://a.example:2181,b.example:2181,c.example:2181/floe";
+/// let orders = Floe::open(Zookeeper::open(url)?)?.counter("orders")?;
+/// let staging = Floe::open(Zookeeper::open_in(url, "staging")?)?.counter("orders")?; // it counts by itself
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Zookeeper {
     remote: Remote<Ensemble>,
     /// The path of the realms.
@@ -66,7 +76,7 @@ impl Zookeeper {
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3`, `password_file=FILE`, `sslmode` (`disable`, `prefer`, `require`,
     /// `verify-ca`, `verify-full`), `sslrootcert=FILE`, `sslcert=FILE`, `sslkey=FILE`. What the URL leaves out is taken
-    /// from `ZOOKEEPER_USER` and `ZOOKEEPER_PASSWORD`.
+    /// from `ZOOKEEPER_USER` and `ZOOKEEPER_PASSWORD`. [`Zookeeper`] has an example.
     ///
     /// # Errors
     /// `Asked` if the URL, the realm or a credential is wrong; `Unavailable` if no server answers, or none has a quorum;
@@ -75,7 +85,7 @@ impl Zookeeper {
         Self::open_in(url, DEFAULT_REALM)
     }
 
-    /// [`open`](Self::open) in the realm `realm`.
+    /// [`open`](Self::open) in the realm `realm`. [`Zookeeper`] has an example.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).

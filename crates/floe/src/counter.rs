@@ -155,6 +155,7 @@ impl Counter {
     }
 
     /// [`mint_many`](Self::mint_many) as a future, on any runtime.
+    /// [`Generator::mint_many_async`](crate::Generator::mint_many_async) has an example.
     ///
     /// # Errors
     /// [`MintError`], as for [`mint_many`](Self::mint_many).
@@ -224,6 +225,7 @@ impl Dated {
     }
 
     /// [`mint_many`](Self::mint_many) as a future, on any runtime.
+    /// [`Generator::mint_many_async`](crate::Generator::mint_many_async) has an example.
     ///
     /// # Errors
     /// [`MintError`], as for [`mint_many`](Self::mint_many).

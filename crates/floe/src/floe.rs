@@ -295,7 +295,7 @@ impl Floe {
         self.typed(name, &definition, |handle| Some(Formed::new(handle, form)))
     }
 
-    /// [`formed`](Self::formed) as a future, on any runtime.
+    /// [`formed`](Self::formed) as a future, on any runtime. [`blocking`](crate::blocking()) has an example.
     ///
     /// # Errors
     /// [`DefineError`], as for [`formed`](Self::formed).
@@ -336,7 +336,7 @@ impl Floe {
         self.define_then(name, definition, options, || Ok(()))
     }
 
-    /// [`snowflake`](Self::snowflake) as a future, on any runtime.
+    /// [`snowflake`](Self::snowflake) as a future, on any runtime. [`blocking`](crate::blocking()) has an example.
     ///
     /// # Errors
     /// [`DefineError`], as for [`snowflake`](Self::snowflake).
@@ -344,7 +344,8 @@ impl Floe {
         self.apart(name, move |floe, name| floe.snowflake(name, layout)).await
     }
 
-    /// [`wide_snowflake`](Self::wide_snowflake) as a future, on any runtime.
+    /// [`wide_snowflake`](Self::wide_snowflake) as a future, on any runtime. [`blocking`](crate::blocking()) has an
+    /// example.
     ///
     /// # Errors
     /// [`DefineError`], as for [`wide_snowflake`](Self::wide_snowflake).
@@ -356,7 +357,7 @@ impl Floe {
         self.apart(name, move |floe, name| floe.wide_snowflake(name, layout)).await
     }
 
-    /// [`segment`](Self::segment) as a future, on any runtime.
+    /// [`segment`](Self::segment) as a future, on any runtime. [`blocking`](crate::blocking()) has an example.
     ///
     /// # Errors
     /// [`DefineError`], as for [`segment`](Self::segment).
@@ -364,7 +365,7 @@ impl Floe {
         self.apart(name, |floe, name| floe.segment(name)).await
     }
 
-    /// [`counter`](Self::counter) as a future, on any runtime.
+    /// [`counter`](Self::counter) as a future, on any runtime. [`blocking`](crate::blocking()) has an example.
     ///
     /// # Errors
     /// [`DefineError`], as for [`counter`](Self::counter).
@@ -372,7 +373,7 @@ impl Floe {
         self.apart(name, |floe, name| floe.counter(name)).await
     }
 
-    /// [`dated`](Self::dated) as a future, on any runtime.
+    /// [`dated`](Self::dated) as a future, on any runtime. [`blocking`](crate::blocking()) has an example.
     ///
     /// # Errors
     /// [`DefineError`], as for [`dated`](Self::dated).
@@ -380,7 +381,7 @@ impl Floe {
         self.apart(name, move |floe, name| floe.dated(name, shape)).await
     }
 
-    /// [`define`](Self::define) as a future, on any runtime.
+    /// [`define`](Self::define) as a future, on any runtime. [`blocking`](crate::blocking()) has an example.
     ///
     /// # Errors
     /// [`DefineError`], as for [`define`](Self::define).
@@ -395,7 +396,7 @@ impl Floe {
         blocking(move || floe.define(&name, &definition, &options)).await
     }
 
-    /// [`define_many`](Self::define_many) as a future, on any runtime.
+    /// [`define_many`](Self::define_many) as a future, on any runtime. [`blocking`](crate::blocking()) has an example.
     pub async fn define_many_async(
         &self,
         names: &[(Name, Definition, NameOptions)],
@@ -526,8 +527,9 @@ impl Floe {
         Ok(handle)
     }
 
-    /// Binds a name that [`define_unbound`](Self::define_unbound) has served; the example is there. If the ledger has
-    /// another definition, the floe stops serving the name, and the caller must drop its handles.
+    /// Binds a name that [`define_unbound`](Self::define_unbound) has served. If the ledger has another definition, the
+    /// floe stops serving the name, and the caller must drop its handles. [`define_unbound`](Self::define_unbound) has
+    /// an example.
     ///
     /// # Errors
     /// [`DefineError`], as for [`define`](Self::define).

@@ -88,6 +88,7 @@ impl Formed {
     }
 
     /// [`mint_many`](Self::mint_many) as a future, on any runtime.
+    /// [`Generator::mint_many_async`](crate::Generator::mint_many_async) has an example.
     ///
     /// # Errors
     /// [`MintError`], as for [`mint_many`](Self::mint_many).

@@ -202,6 +202,7 @@ impl Handle {
 
     /// [`mint_many`](Self::mint_many) as a future, on any runtime. A registered kind that waits inside its call blocks
     /// the runtime's thread: see [`TextMinter::may_block`].
+    /// [`Generator::mint_many_async`](crate::Generator::mint_many_async) has an example.
     ///
     /// # Errors
     /// [`MintError`], as for [`mint_many`](Self::mint_many).

@@ -34,10 +34,12 @@ pub const MAX_NOTE_BYTES: usize = 1024;
 /// often a cache was opened.
 ///
 /// ```
-/// use floe::ledger::Key;
+/// use floe::ledger::{Key, Token};
 /// assert_eq!(Key::slot(10, 3).as_str(), "s/10/3");
 /// assert_eq!(Key::name(&floe::Name::new("orders")?).as_str(), "n/orders");
-/// # Ok::<_, floe::NameError>(())
+/// let id = Token::from_bytes(*b"sixteen letters.").ok_or("no id")?;
+/// assert_eq!(Key::cache(&id).as_str(), "c/7369787465656e206c6574746572732e");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key(String);
@@ -50,18 +52,18 @@ impl Key {
     /// The prefix of all caches' keys.
     pub const CACHES: &'static str = "c/";
 
-    /// Makes the key of the slot of `worker`, for layouts with `worker_bits` bits of worker id.
+    /// Makes the key of the slot of `worker`, for layouts with `worker_bits` bits of worker id. [`Key`] has an example.
     pub fn slot(worker_bits: u32, worker: u64) -> Self {
         Self(format!("{}{worker_bits}/{worker}", Self::SLOTS))
     }
 
-    /// Makes the key of the mark of a segment, a counter or a dated name.
+    /// Makes the key of the mark of a segment, a counter or a dated name. [`Key`] has an example.
     pub fn name(name: &Name) -> Self {
         Self(format!("{}{name}", Self::NAMES))
     }
 
     /// Makes the key of the count of how often the cache with this id was opened. A cache in front of this ledger
-    /// compares the count with its files to notice that they are an older copy.
+    /// compares the count with its files to notice that they are an older copy. [`Key`] has an example.
     pub fn cache(id: &Token) -> Self {
         Self(format!("{}{}", Self::CACHES, id.hex()))
     }
@@ -340,6 +342,8 @@ pub trait Ledger: Send + Sync {
     /// assert_eq!(ledger.count(&three)?, Reply::Got { start: 0, end: 3, previous_mark: 0 });
     /// let again = Reserve { token: Token::random()?, ..three }; // never the same token twice
     /// assert_eq!(ledger.count(&again)?, Reply::Got { start: 3, end: 6, previous_mark: 3 });
+    /// let third = Reserve { token: Token::random()?, ..again };
+    /// assert!(ledger.count_at_once(&third).is_some()); // this ledger never waits
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -349,9 +353,10 @@ pub trait Ledger: Send + Sync {
         self.reserve(request)
     }
 
-    /// Does what [`Ledger::count`] does, if that needs no wait for a disk, a network or another caller. `None` means that
-    /// it might: then call `count`. A thread that waits for a counter asks this way first. An answer saves it two changes
-    /// of threads, which take longer than the answer of a ledger in this machine's memory.
+    /// Does what [`Ledger::count`] does, if that needs no wait for a disk, a network or another caller. `None` means
+    /// that it might: then call `count`. A thread that waits for a counter asks this way first. An answer saves it two
+    /// changes of threads, which take longer than the answer of a ledger in this machine's memory.
+    /// [`count`](Self::count) has an example.
     fn count_at_once(&self, request: &Reserve) -> Option<Reply> {
         let _ = request;
         None

@@ -40,6 +40,43 @@ impl TimeSource for Read {
 }
 
 /// Does the work of the driver thread when you call it.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU8, Ordering};
+///
+/// use floe::ledger::{Ledger, Memory};
+/// use floe::manual::{self, Manual, Op, Surroundings};
+/// use floe::{Floe, Layout, MonoMillis, Outcome, Owner, Reading, UnixMillis};
+///
+/// let drawn = AtomicU8::new(0);
+/// let surroundings = Surroundings {
+///     clock: Box::new(|| Reading { wall: UnixMillis::new(1_790_000_000_000), mono: MonoMillis::new(0) }),
+///     entropy: Box::new(move || [1 + drawn.fetch_add(1, Ordering::Relaxed); 16]),
+///     owner: Owner::this_process("node-1"),
+///     is_gone: Box::new(|_| false),
+/// };
+/// let ledger = Memory::default();
+/// let (floe, manual) = manual::open(Floe::builder(), ledger.clone(), surroundings)?;
+/// let orders = floe.snowflake("orders", Layout::TWITTER)?;
+/// while orders.try_mint()? == Outcome::NeedWindow {
+///     for call in manual.turn().calls {
+///         match &call.op {
+///             Op::Reserve(request) | Op::Count(request) => {
+///                 let reply = ledger.reserve(request).and_then(|reply| Manual::check(reply, &call));
+///                 manual.answer(call.id, reply);
+///             }
+///             Op::Clock => manual.answer_clock(call.id, ledger.clock()),
+///             Op::GiveBack { key, token, from } => {
+///                 ledger.give_back(key, *token, *from)?;
+///                 manual.over(call.id);
+///             }
+///         }
+///     }
+/// }
+/// let glance = manual.glance()?; // and anything may happen before the second half of the mint
+/// assert!(matches!(manual::mint_at(&orders, glance)?, Outcome::Ready(_)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Manual {
     shared: Arc<Shared>,
 }
@@ -58,7 +95,7 @@ pub struct Turn {
 }
 
 /// Opens a floe with these settings and without threads. It does nothing by itself, and no call on it may block. Mint
-/// with `try_mint`, `try_mint_many` and the futures.
+/// with `try_mint`, `try_mint_many` and the futures. [`Manual`] has an example.
 ///
 /// # Errors
 /// [`OpenError`].
@@ -88,7 +125,8 @@ impl Manual {
         Turn { calls: self.shared.take_calls(), wake }
     }
 
-    /// Passes in the ledger's answer to a reservation. A second answer to the same call changes nothing.
+    /// Passes in the ledger's answer to a reservation. A second answer to the same call changes nothing. [`Manual`] has
+    /// an example.
     pub fn answer(&self, id: u64, answer: Result<Reply, LedgerError>) {
         let mut node = self.shared.node();
         if let Some(name) = node.handle_answer(id, answer, &self.shared.clock) {
@@ -96,17 +134,18 @@ impl Manual {
         }
     }
 
-    /// Passes in the ledger's answer about its clock. A second answer to the same call changes nothing.
+    /// Passes in the ledger's answer about its clock. A second answer to the same call changes nothing. [`Manual`] has
+    /// an example.
     pub fn answer_clock(&self, id: u64, answer: Result<Option<UnixMillis>, LedgerError>) {
         self.shared.node().handle_clock(id, answer, &self.shared.clock);
     }
 
-    /// Reports that a call to give back has ended, with or without success.
+    /// Reports that a call to give back has ended, with or without success. [`Manual`] has an example.
     pub fn over(&self, id: u64) {
         self.shared.node().handle_over(id);
     }
 
-    /// Checks an answer as the driver does before it passes it in.
+    /// Checks an answer as the driver does before it passes it in. [`Manual`] has an example.
     ///
     /// # Errors
     /// `Unfit` for an answer that no ledger can give to this call.
@@ -158,7 +197,7 @@ impl Manual {
     }
 }
 
-/// Does the second half of a mint, with the reading of the first half.
+/// Does the second half of a mint, with the reading of the first half. [`Manual`] has an example.
 ///
 /// # Errors
 /// [`MintError`].

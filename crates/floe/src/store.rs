@@ -70,7 +70,7 @@ pub use stored::Stored;
 ///
 /// ```
 /// use std::collections::BTreeMap;
-/// use std::sync::Mutex;
+/// use std::sync::{Arc, Mutex};
 ///
 /// use floe::store::{Entry, Place, Put, Store, Stored, Version};
 /// use floe::{Floe, LedgerError};
@@ -111,16 +111,25 @@ pub use stored::Stored;
 /// assert_eq!(store.put("note", "two", None)?, Put::Conflict);
 /// assert!(matches!(store.put("note", "two", Some(&first))?, Put::Done(_)));
 /// assert_eq!(store.put("note", "three", Some(&first))?, Put::Conflict);
+/// assert_eq!(store.get("note")?.map(|entry| entry.text).as_deref(), Some("two"));
+/// assert_eq!(store.list("no", "", 10)?, [("note".to_owned(), "two".to_owned())]);
 ///
 /// assert_eq!(Place::find(&store, "default")?, None);
 /// let place = Place::make(&store, "default")?;
 /// assert_eq!(Place::find(&store, "default")?, Some(place.clone()));
-/// let ids = Floe::open(Stored::new(store, place))?;
+/// assert_eq!(Place::realms(&store, 10)?, ["default"]);
+/// let ledger = Arc::new(Stored::new(store, place.clone()));
+/// let ids = Floe::open(ledger.clone())?;
 /// assert_eq!(ids.counter("tickets")?.mint()?.get(), 1);
+///
+/// // Somebody deletes the record of the realm. Those of its names show that it was there.
+/// ledger.store().0.lock().unwrap().remove("realm/default");
+/// assert_eq!(Place::find(ledger.store(), "default")?, None);
+/// assert_eq!(Place::left_behind(ledger.store(), "default")?.as_deref(), Some(place.id()));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Store: Send + Sync {
-    /// Returns the record under `key` with its version; `None` if there is none.
+    /// Returns the record under `key` with its version; `None` if there is none. [`Store`] has an example.
     ///
     /// # Errors
     /// As [`Store`] says.
@@ -135,7 +144,7 @@ pub trait Store: Send + Sync {
 
     /// Lists up to `limit` keys that begin with `prefix`, after the key `after`, in byte order, each with its text. It
     /// returns fewer only if there are no more. It is for people and for choosing a slot; uniqueness does not depend on
-    /// it.
+    /// it. [`Store`] has an example.
     ///
     /// # Errors
     /// As [`Store`] says.
@@ -241,7 +250,7 @@ pub struct Entry {
 pub struct Version(Box<str>);
 
 impl Version {
-    /// Makes a version of a text.
+    /// Makes a version of a text. [`number`](Self::number) has an example.
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }

@@ -10,7 +10,7 @@ pub use floe_id::{Tick, UnixMillis};
 pub struct MonoMillis(u64);
 
 impl MonoMillis {
-    /// Makes one from milliseconds since this process's arbitrary instant.
+    /// Makes one from milliseconds since this process's arbitrary instant. [`plus`](Self::plus) has an example.
     pub const fn new(millis: u64) -> Self {
         Self(millis)
     }

@@ -37,7 +37,7 @@ const MIN_ALPHABET: usize = 16;
 const MAX_SALT_BYTES: usize = 256;
 
 impl Hashids {
-    /// Starts with `salt`, no minimal length, and letters and digits.
+    /// Starts with `salt`, no minimal length, and letters and digits. [`Hashids`] has an example.
     pub fn new(salt: &str) -> Self {
         Self { salt: salt.to_owned(), min: 0, alphabet: DEFAULT_ALPHABET.to_owned() }
     }

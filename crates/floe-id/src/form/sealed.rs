@@ -200,7 +200,7 @@ fn key_before(text: &str) -> Result<(KeyId, &str), FormError> {
 }
 
 impl KeyId {
-    /// Makes the key id of a number.
+    /// Makes the key id of a number. [`Keys`] has an example.
     pub const fn new(id: u16) -> Self {
         Self(id)
     }

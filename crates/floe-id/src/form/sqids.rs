@@ -62,6 +62,15 @@ impl Sqids {
     }
 
     /// Writes these symbols: at least 3, each once, printable ASCII.
+    ///
+    /// ```
+    /// use floe_id::form::{Form, Sqids};
+    /// let form = Form::sqids(63, Sqids::new().alphabet("0123456789abcdef"))?;
+    /// let text = form.to_text(1_000_u64)?;
+    /// assert!(text.bytes().all(|symbol| symbol.is_ascii_hexdigit()) && form.decode(&text)? == 1_000);
+    /// assert!(Form::sqids(63, Sqids::new().alphabet("aba")).is_err()); // the form checks the symbols
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn alphabet(self, symbols: &str) -> Self {
         Self { alphabet: symbols.to_owned(), ..self }

@@ -16,6 +16,27 @@ use crate::time::UnixMillis;
 ///
 /// With the feature `serde` it is written with the keys of floe's HTTP API (`/v1/inspect`): `kind`, `form`, `text`,
 /// `time`, `time_ms`, `fields`, `notes`, and the values that only its kind has.
+///
+/// ```
+/// use floe_id::UnixMillis;
+/// use floe_id::inspect::{BitField, Datum, Likelihood, Reading};
+///
+/// // A number of your own kind: the seconds since 1970, and a counter of 8 bits.
+/// let field = |name: &str, bits, shift, value| BitField { name: name.to_owned(), bits, shift, value };
+/// let ticket = Reading::new("ticket", "Ticket number", "decimal", (1_790_000_000_u64 << 8 | 7).to_string())
+///     .at(UnixMillis::new(1_790_000_000_000))
+///     .fact("counter", "7") // for people
+///     .with("counter", 7_u64) // for programs
+///     .bits(vec![field("seconds", 32, 8, 1_790_000_000), field("counter", 8, 0, 7)], &[])
+///     .note("a counter of 8 bits begins again after 255")
+///     .that_is(Likelihood::Likely);
+/// assert_eq!(ticket.facts[0].1, "2026-09-21T14:13:20.000Z");
+/// assert_eq!(ticket.extra, [("counter".to_owned(), Datum::Number(7))]);
+///
+/// let early = ticket.judged(UnixMillis::new(1_700_000_000_000)); // by a clock that stands in 2023
+/// assert_eq!(early.likelihood, Likelihood::Possible);
+/// assert!(early.notes[1].starts_with("its time lies in the future"));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Reading {
@@ -215,43 +236,54 @@ impl Reading {
     }
 
     /// Replaces the kind, for kinds whose IDs hold an ID of another kind.
+    ///
+    /// ```
+    /// use floe_id::inspect::Reading;
+    /// let uuid = Reading::new("uuid7", "UUID, version 7", "hyphens", "01890a5d-ac96-774b-bcce-b302099a8057");
+    /// let user = uuid
+    ///     .of_kind("typeid")
+    ///     .titled("TypeID of a user")
+    ///     .written("base32", "user_01h455vb4pex5vsknk084sn02q")
+    ///     .explained("the 26 digits after user_ are the UUID in base32".to_owned());
+    /// assert_eq!((user.kind.as_str(), user.form.as_str()), ("typeid", "base32"));
+    /// ```
     #[must_use]
     pub fn of_kind(self, kind: &str) -> Self {
         Self { kind: kind.to_owned(), ..self }
     }
 
-    /// Replaces the title.
+    /// Replaces the title. [`of_kind`](Self::of_kind) has an example.
     #[must_use]
     pub fn titled(self, title: impl Into<String>) -> Self {
         Self { title: title.into(), ..self }
     }
 
-    /// Replaces the text by another one, in the form `form`.
+    /// Replaces the text by another one, in the form `form`. [`of_kind`](Self::of_kind) has an example.
     #[must_use]
     pub fn written(self, form: &str, text: &str) -> Self {
         Self { form: form.to_owned(), text: text.to_owned(), ..self }
     }
 
-    /// Replaces the explanation of how to compute the values.
+    /// Replaces the explanation of how to compute the values. [`of_kind`](Self::of_kind) has an example.
     #[must_use]
     pub fn explained(self, explanation: String) -> Self {
         Self { explanation, ..self }
     }
 
-    /// Replaces the likelihood.
+    /// Replaces the likelihood. [`Reading`] has an example.
     #[must_use]
     pub fn that_is(self, likelihood: Likelihood) -> Self {
         Self { likelihood, ..self }
     }
 
-    /// Adds a value for people.
+    /// Adds a value for people. [`Reading`] has an example.
     #[must_use]
     pub fn fact(mut self, label: &str, value: impl Into<String>) -> Self {
         self.facts.push((label.to_owned(), value.into()));
         self
     }
 
-    /// Sets its time, and adds it as a value for people.
+    /// Sets its time, and adds it as a value for people. [`Reading`] has an example.
     #[must_use]
     pub fn at(mut self, time: impl Into<Moment>) -> Self {
         let time = time.into();
@@ -261,6 +293,7 @@ impl Reading {
     }
 
     /// Sets its bits, and explains how to get them from its number. `sums` are further lines of the explanation.
+    /// [`Reading`] has an example.
     #[must_use]
     pub fn bits(mut self, fields: Vec<BitField>, sums: &[(String, String)]) -> Self {
         self.explanation = shifts(&fields, sums);
@@ -268,14 +301,14 @@ impl Reading {
         self
     }
 
-    /// Adds a note that helps to judge it.
+    /// Adds a note that helps to judge it. [`Reading`] has an example.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
-    /// Adds a value for programs, and replaces an earlier one of the same key.
+    /// Adds a value for programs, and replaces an earlier one of the same key. [`Reading`] has an example.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Datum>) -> Self {
         self.extra.retain(|(other, _)| other != key);
@@ -283,7 +316,7 @@ impl Reading {
         self
     }
 
-    /// Adds a note if its time is not plausible at `now`, and lowers the likelihood.
+    /// Adds a note if its time is not plausible at `now`, and lowers the likelihood. [`Reading`] has an example.
     #[must_use]
     pub fn judged(mut self, now: UnixMillis) -> Self {
         let Some(time) = &self.time else { return self };

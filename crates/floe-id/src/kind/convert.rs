@@ -104,6 +104,12 @@ macro_rules! number {
     ($kind:ident, $other:ident) => {
         impl $kind {
             /// From its 16 bytes, in network byte order.
+            ///
+            /// ```
+            #[doc = concat!("use floe_id::kind::", stringify!($kind), ";")]
+            #[doc = concat!("let id = ", stringify!($kind), "::from_bytes([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2]);")]
+            /// assert_eq!(id.get(), 0x0102);
+            /// ```
             #[inline]
             pub const fn from_bytes(bytes: [u8; 16]) -> Self {
                 Self(u128::from_be_bytes(bytes))
@@ -116,6 +122,11 @@ macro_rules! number {
             }
 
             /// From the number of 128 bits.
+            ///
+            /// ```
+            #[doc = concat!("use floe_id::kind::", stringify!($kind), ";")]
+            #[doc = concat!("assert_eq!(", stringify!($kind), "::from_u128(0x0102).to_bytes()[14..], [1, 2]);")]
+            /// ```
             #[inline]
             pub const fn from_u128(number: u128) -> Self {
                 Self(number)

@@ -41,6 +41,11 @@ impl Ksuid {
     pub const MAX: Self = Self([u8::MAX; 20]);
 
     /// Makes a KSUID of its 20 bytes.
+    ///
+    /// ```
+    /// use floe_id::kind::Ksuid;
+    /// assert_eq!(Ksuid::from_bytes([0xff; 20]).to_string(), "aWgEPTl1tmebfsQzFP4bxwgy80V");
+    /// ```
     #[inline]
     pub const fn from_bytes(bytes: [u8; 20]) -> Self {
         Self(bytes)

@@ -30,6 +30,11 @@ pub struct ObjectId([u8; 12]);
 
 impl ObjectId {
     /// Makes an ObjectId of its 12 bytes.
+    ///
+    /// ```
+    /// use floe_id::kind::ObjectId;
+    /// assert_eq!(ObjectId::from_bytes(*b"twelve bytes").to_string(), "7477656c7665206279746573");
+    /// ```
     #[inline]
     pub const fn from_bytes(bytes: [u8; 12]) -> Self {
         Self(bytes)

@@ -207,6 +207,13 @@ impl Layout {
 
     /// Returns the ID at `position` of `worker`, as [`place`](Self::place) does, for layouts of either width.
     ///
+    /// ```
+    /// use floe_id::{Layout, UnixMillis, layout::Width};
+    /// let layout = Layout::new("time:43 server:24 sequence:18", 1, UnixMillis::EPOCH, Width::Wide)?;
+    /// assert_eq!(layout.place_wide(layout.position(5, 3), 33), 5 << 42 | 33 << 18 | 3);
+    /// # Ok::<(), floe_id::LayoutError>(())
+    /// ```
+    ///
     /// # Panics
     /// If `position` or `worker` is outside the layout.
     #[inline]

@@ -7,27 +7,43 @@ use super::{Layout, LayoutError, Width};
 use crate::id::{Id, WideId};
 
 /// The number types that a layout can compose: [`Id`] and [`WideId`], and no others.
+///
+/// ```
+/// use floe_id::{Id, IdRepr, Layout, LayoutError, UnixMillis, WideId, layout::Width};
+///
+/// fn first<I: IdRepr>(layout: &Layout) -> Result<I, LayoutError> {
+///     I::check(layout)?;
+///     Ok(I::place(layout, 0, 33))
+/// }
+///
+/// let wide = Layout::new("time:43 server:24 sequence:18", 1, UnixMillis::EPOCH, Width::Wide)?;
+/// assert_eq!(first::<Id>(&Layout::TWITTER)?.get(), 33 << 12);
+/// assert_eq!(first::<WideId>(&wide)?.get(), 33 << 18);
+/// assert!(matches!(first::<Id>(&wide), Err(LayoutError::NeedsWide { .. })));
+/// # Ok::<(), LayoutError>(())
+/// ```
 pub trait IdRepr:
     Copy + Ord + core::hash::Hash + fmt::Display + fmt::Debug + Send + Sync + 'static + sealed::Sealed
 {
     /// The width of the layouts whose IDs this type is for.
     const WIDTH: Width;
 
-    /// Checks that every ID of `layout` fits this type.
+    /// Checks that every ID of `layout` fits this type. [`IdRepr`] has an example.
     ///
     /// # Errors
     /// [`LayoutError::NeedsWide`] for [`Id`] and a layout that is [`Width::Wide`].
     fn check(layout: &Layout) -> Result<(), LayoutError>;
 
-    /// Returns the ID at `position` of `worker`: [`Layout::place`] or [`Layout::place_wide`].
+    /// Returns the ID at `position` of `worker`: [`Layout::place`] or [`Layout::place_wide`]. [`IdRepr`] has an
+    /// example.
     ///
     /// # Panics
     /// As those do: if `position` or `worker` is outside the layout, or the layout does not pass
     /// [`check`](Self::check).
     fn place(layout: &Layout, position: u64, worker: u64) -> Self;
 
-    /// Returns the ID at `position`, which lies in the tick of this [`tick_key`](Layout::tick_key): a shift and an
-    /// addition if `layout` is narrow. Its example shows it.
+    /// Returns the ID at `position`, which lies in the tick of this key: a shift and an addition if `layout` is narrow.
+    /// [`Layout::tick_key`] has an example.
     ///
     /// # Panics
     /// If the ID has more bits than this type. A position of another tick gives the ID of another position.

@@ -96,7 +96,8 @@ impl Workers {
         self.base
     }
 
-    /// Returns the worker id with this index, in ascending order; `None` from [`len`](Self::len) on.
+    /// Returns the worker id with this index, in ascending order; `None` from [`len`](Self::len) on. [`Workers`] has an
+    /// example.
     pub const fn nth(&self, index: u64) -> Option<u64> {
         if index >= self.len() {
             return None;
@@ -119,7 +120,7 @@ impl Workers {
         }
     }
 
-    /// Returns whether the set contains `worker`.
+    /// Returns whether the set contains `worker`. [`Workers`] has an example.
     pub const fn contains(&self, worker: u64) -> bool {
         match self.shape {
             Shape::Mask(free) => worker & !free == self.base,

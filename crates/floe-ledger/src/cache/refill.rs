@@ -109,7 +109,7 @@ impl Inner {
             Ok(Reply::Got { start, end, previous_mark }) => {
                 let got = self.sound(Got { start, end, previous_mark }, portion)?;
                 self.lost().remove(key);
-                match self.heed(self.store.add(key, token, got, Some(request)))? {
+                match self.remember_unfit(self.store.add(key, token, got, Some(request)))? {
                     Some(Local::Served(reply, level)) => self.served(request, reply, level).map(Some),
                     _ => Ok(None),
                 }
@@ -136,7 +136,7 @@ impl Inner {
         match self.heard(upstream.reserve(&request)) {
             Ok(Reply::Got { start, end, previous_mark }) => {
                 let got = self.sound(Got { start, end, previous_mark }, &request)?;
-                self.heed(self.store.add(key, request.token, got, None))?;
+                self.remember_unfit(self.store.add(key, request.token, got, None))?;
                 self.note_slot(key, self.store.level(key)?);
                 Ok(())
             }
@@ -171,7 +171,7 @@ impl Inner {
         if start <= end && previous_mark <= start && end <= MAX_MARK {
             return Ok(got);
         }
-        self.heed(Err(LedgerError::Unfit(format!(
+        self.remember_unfit(Err(LedgerError::Unfit(format!(
             "the ledger behind the cache answered [{start}, {end}) above the mark {previous_mark} to a request for {} from {}: it is \
              not fit for use",
             asked.count, asked.floor

@@ -7,9 +7,27 @@ use std::thread;
 ///
 /// A call blocks, and may come from any thread. It needs no session setting, and two calls need not use the same
 /// connection, so a pooler may stand in between.
+///
+/// ```
+/// use floe::LedgerError;
+/// use floe_ledger::postgres::{Postgres, Queries, QueryError, Row};
+/// use floe_ledger::{OpenError, Opening};
+///
+/// struct Pool; // in the place of a real one, which is down
+///
+/// impl Queries for Pool {
+///     fn query(&self, sql: &str, values: &[&str]) -> Result<Vec<Row>, QueryError> {
+///         Err(QueryError::new(None, "no connection within 5 s"))
+///     }
+/// }
+///
+/// // An error without a code does not come from the database: a later call may succeed.
+/// let ledger = Postgres::over(Pool, "floe", &Opening::of("default"));
+/// assert!(matches!(ledger, Err(OpenError::Ledger(LedgerError::Unavailable(_)))));
+/// ```
 pub trait Queries: Send + Sync {
-    /// Runs one statement, in a transaction of its own, and returns its rows. The parameters `$1`, `$2`, … are texts, and so
-    /// are all columns.
+    /// Runs one statement, in a transaction of its own, and returns its rows. The parameters `$1`, `$2`, … are texts,
+    /// and so are all columns. [`Queries`] has an example.
     ///
     /// # Errors
     /// [`QueryError`]: the database's error, or no answer in time. It may be unknown whether the statement took effect.
@@ -42,7 +60,7 @@ impl std::error::Error for QueryError {}
 
 impl QueryError {
     /// The error's text, with PostgreSQL's code for it (`42P01`, its SQLSTATE) if PostgreSQL reports it. By the code,
-    /// floe distinguishes a missing table from a server that is down.
+    /// floe distinguishes a missing table from a server that is down. [`Queries`] has an example.
     pub fn new(code: Option<&str>, text: impl Display) -> Self {
         Self { code: code.map(str::to_owned), text: text.to_string(), is_whole: false }
     }

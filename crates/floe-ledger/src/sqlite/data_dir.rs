@@ -34,6 +34,20 @@ impl Builder {
     /// The ledger comes first and its witness second, and nothing is served before both are on disk. So whenever a
     /// first start crashes, the next start repairs the rest, and a ledger that was ever used has its witness.
     ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let dir = dir.path().join("floe-data");
+    /// use floe::LedgerError;
+    /// use floe_ledger::{OpenError, Sqlite};
+    ///
+    /// // dir = "floe-data", which is not there yet
+    /// drop(Sqlite::builder().in_dir(&dir)?);
+    /// std::fs::remove_file(dir.join("floe.db"))?;
+    /// let again = Sqlite::builder().in_dir(&dir);
+    /// assert!(matches!(again, Err(OpenError::Ledger(LedgerError::Unfit(_))))); // the witness is still there
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`Builder::at`]; and `Unfit` if the witness says that a ledger was here, and `floe.db` is missing,
     /// empty or another one.
@@ -65,6 +79,19 @@ impl Builder {
 
 /// Whether opening the ledger at `path` would make it: neither the ledger nor a witness of it exists. A lost ledger is
 /// not made again.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("ids.db");
+/// use floe_ledger::{Sqlite, sqlite};
+///
+/// // path = "ids.db"
+/// assert!(sqlite::is_new(&path));
+/// drop(Sqlite::open(&path)?);
+/// std::fs::remove_file(&path)?;
+/// assert!(!sqlite::is_new(&path)); // the witness is still there
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn is_new(path: &Path) -> bool {
     let mut beside = path.as_os_str().to_owned();
     beside.push(witness::SUFFIX);

@@ -302,11 +302,11 @@ fn a_ledger_at_its_limit_says_disk_full_and_loses_nothing() {
 #[test]
 fn a_slot_that_somebody_deletes_stays_missing() {
     let (_dir, path) = place();
-    let eat = |key: &Key| {
+    let delete = |key: &Key| {
         let by_hand = Connection::open(&path).unwrap();
         assert_eq!(by_hand.execute("DELETE FROM mark WHERE key = ?1", [key.as_str()]), Ok(1));
     };
-    conformance::check_eaten(&|| Box::new(Sqlite::open(&path).unwrap()), &eat);
+    conformance::check_deleted(&|| Box::new(Sqlite::open(&path).unwrap()), &delete);
 }
 
 /// Its definition and its mark are two rows, and both are gone. In a file of an earlier floe nothing else says that there was one.

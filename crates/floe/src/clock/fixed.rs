@@ -46,7 +46,7 @@ struct Standing {
 }
 
 impl FixedClock {
-    /// Makes a clock that stands at `time`.
+    /// Makes a clock that stands at `time`. [`FixedClock`] has an example.
     pub fn at(time: UnixMillis) -> Self {
         let reading = Mutex::new(Reading { wall: time, mono: MonoMillis::new(0) });
         Self(Arc::new(Standing { reading, real: System::new(), signals: Mutex::default() }))

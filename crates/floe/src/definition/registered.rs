@@ -129,7 +129,7 @@ impl Properties {
         Ok(self)
     }
 
-    /// Returns the value under `key`; `None` if there is none.
+    /// Returns the value under `key`; `None` if there is none. [`Properties`] has an example.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }

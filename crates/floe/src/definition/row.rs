@@ -191,7 +191,7 @@ impl Given {
         self.0.keys().copied()
     }
 
-    /// Returns the value of a setting as it was written; `None` if it is not set.
+    /// Returns the value of a setting as it was written; `None` if it is not set. [`set`](Self::set) has an example.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }

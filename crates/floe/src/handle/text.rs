@@ -182,6 +182,7 @@ impl TextMinter {
     }
 
     /// [`mint_many`](Self::mint_many) as a future, on any runtime. [`may_block`](Self::may_block) holds here too.
+    /// [`Generator::mint_many_async`](crate::Generator::mint_many_async) has an example.
     ///
     /// # Errors
     /// [`MintError`], as for [`mint_many`](Self::mint_many).

@@ -35,7 +35,7 @@ pub struct UuidV8Generator<I: IdRepr = WideId> {
 }
 
 impl<I: IdRepr> UuidV8Generator<I> {
-    /// Makes a generator of the IDs of `generator`. The IDs of every layout fit.
+    /// Makes a generator of the IDs of `generator`. The IDs of every layout fit. [`UuidV8Generator`] has an example.
     pub const fn new(generator: Generator<I>) -> Self {
         Self { generator }
     }

@@ -18,7 +18,7 @@
 //! A case that fails panics, and names the broken rule. If realms share a server, give the suite realms that share it,
 //! so that [`CASES`] also tests that they are separate.
 //!
-//! Except for a deleted record ([`check_eaten`]), the suite injects no faults. Outages, a restart of the server during
+//! Except for a deleted record ([`check_deleted`]), the suite injects no faults. Outages, a restart of the server during
 //! a call and lost replies differ from store to store, so an adapter must test them itself.
 
 use std::fmt::Debug;
@@ -45,13 +45,22 @@ type Connect = dyn Fn() -> Box<dyn Ledger> + Send + Sync;
 
 impl Realm {
     /// Makes a realm that `connect` opens at each call, over a new connection. The closure can own what the realm
-    /// needs, such as a directory or a server.
+    /// needs, such as a directory or a server. [The module](self) has an example.
     pub fn new(connect: impl Fn() -> Box<dyn Ledger> + Send + Sync + 'static) -> Self {
         Self { connect: Box::new(connect), names: 10_000 }
     }
 
     /// Sets how many names the case of many names makes, instead of ten thousand, for a store in which that takes
     /// minutes. It makes at least 2,000, since it needs more than a page of every known store.
+    ///
+    /// ```
+    /// use floe::ledger::{Memory, conformance::{self, Realm}};
+    /// let fresh = || {
+    ///     let store = Memory::default();
+    ///     Realm::new(move || Box::new(store.clone())).with_names(2_000)
+    /// };
+    /// conformance::run_case("many_names", &fresh);
+    /// ```
     #[must_use]
     pub fn with_names(self, names: usize) -> Self {
         Self { names: names.max(2_000), ..self }
@@ -74,6 +83,18 @@ pub struct Case {
 impl Case {
     /// Runs this case on realms that `fresh` makes.
     ///
+    /// ```
+    /// use floe::ledger::{Memory, conformance::{CASES, Realm}};
+    /// let fresh = || {
+    ///     let store = Memory::default();
+    ///     Realm::new(move || Box::new(store.clone()))
+    /// };
+    /// for case in CASES.iter().filter(|case| case.name.contains("token")) {
+    ///     println!("{}", case.name);
+    ///     case.check(&fresh);
+    /// }
+    /// ```
+    ///
     /// # Panics
     /// If the ledger breaks a rule; the message names it.
     pub fn check(&self, fresh: &dyn Fn() -> Realm) {
@@ -81,17 +102,24 @@ impl Case {
     }
 }
 
-/// Checks that a slot whose record was deleted stays missing. `eat` must delete the record of a key from the store, and
+/// Checks that a slot whose record was deleted stays missing. `delete` must delete the record of a key from the store, and
 /// nothing else, as a person who tidies up would. An adapter runs this in addition to the cases, on a ledger of a
 /// separate realm.
 ///
+/// ```
+/// use floe::ledger::{Ledger, Memory, conformance};
+/// let store = Memory::default();
+/// let connect = || -> Box<dyn Ledger> { Box::new(store.clone()) };
+/// conformance::check_deleted(&connect, &|key| assert!(store.lose(key)));
+/// ```
+///
 /// # Panics
 /// If the ledger breaks a rule; the message names it.
-pub fn check_eaten(connect: &dyn Fn() -> Box<dyn Ledger>, eat: &dyn Fn(&Key)) {
-    reserving::eaten_slots_stay_missing(connect, eat);
+pub fn check_deleted(connect: &dyn Fn() -> Box<dyn Ledger>, delete: &dyn Fn(&Key)) {
+    reserving::deleted_slots_stay_missing(connect, delete);
 }
 
-/// Runs every case, in order, up to the first that fails.
+/// Runs every case, in order, up to the first that fails. [The module](self) has an example.
 ///
 /// # Panics
 /// If the ledger breaks a rule; the message names it.
@@ -101,7 +129,7 @@ pub fn run(fresh: &dyn Fn() -> Realm) {
     }
 }
 
-/// Runs the case of this name.
+/// Runs the case of this name. [`Realm::with_names`] has an example.
 ///
 /// # Panics
 /// If the ledger breaks a rule, or if there is no such case.

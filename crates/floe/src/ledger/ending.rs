@@ -76,6 +76,14 @@ pub fn retired(ledger: &dyn Ledger, name: &Name) -> Result<Option<String>, Ledge
 }
 
 /// Returns the name of which `note` is the note of retirement ([`Name::is_note`]); `None` if it is not such a note.
+///
+/// ```
+/// use floe::{Name, ledger};
+/// let (note, orders) = (Name::of_ledger("*orders")?, Name::new("orders")?);
+/// assert_eq!(ledger::retirement_of(&note), Some(orders.clone()));
+/// assert_eq!(ledger::retirement_of(&orders), None);
+/// # Ok::<(), floe::NameError>(())
+/// ```
 pub fn retirement_of(note: &Name) -> Option<Name> {
     Name::new(note.as_str().strip_prefix(NOTE)?).ok()
 }
@@ -124,7 +132,7 @@ pub fn end_on(ledger: &dyn Ledger, name: &Name, day: Date) -> Result<Option<Date
     Ok(after(UNTIL, &stored).parse().ok())
 }
 
-/// Returns the last day of a name; `None` if [`end_on`] stored none.
+/// Returns the last day of a name; `None` if [`end_on`] stored none. [`end_on`] has an example.
 ///
 /// # Errors
 /// `Unavailable` or `Unfit`.

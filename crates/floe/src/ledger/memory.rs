@@ -97,7 +97,8 @@ impl Memory {
         Self { state: Arc::new(Mutex::new(self.state().clone())) }
     }
 
-    /// Replaces the content by that of `backup`, for all who have this store open.
+    /// Replaces the content by that of `backup`, for all who have this store open. [`backup`](Self::backup) has an
+    /// example.
     pub fn restore(&self, backup: &Self) {
         let old = backup.state().clone();
         *self.state() = old;

@@ -33,6 +33,58 @@ const OLD_WAIT: Duration = Duration::from_millis(16);
 const MOST_WAITS: u32 = 256;
 
 /// One call on one record. It does no I/O: [`next`](Self::next) takes the store's answer and returns the next request.
+///
+/// ```
+/// # use std::{collections::BTreeMap, sync::Mutex};
+/// # use floe::{LedgerError, store::{Entry, Put, Version}};
+/// # #[derive(Default)]
+/// # struct Map(Mutex<BTreeMap<String, (u64, String)>>);
+/// # impl Store for Map {
+/// #     fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
+/// #         let found = self.0.lock().unwrap().get(key).cloned();
+/// #         Ok(found.map(|(version, text)| Entry { version: Version::from(version), text }))
+/// #     }
+/// #     fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
+/// #         let mut map = self.0.lock().unwrap();
+/// #         let found = map.get(key).map_or(0, |(version, _)| *version);
+/// #         if expected.map_or(0, |version| version.number().unwrap_or(0)) != found {
+/// #             return Ok(Put::Conflict);
+/// #         }
+/// #         map.insert(key.to_owned(), (found + 1, text.to_owned()));
+/// #         Ok(Put::Done(Version::from(found + 1)))
+/// #     }
+/// #     fn list(&self, _: &str, _: &str, _: usize) -> Result<Vec<(String, String)>, LedgerError> {
+/// #         Ok(Vec::new())
+/// #     }
+/// #     fn describe(&self) -> String {
+/// #         "a map".to_owned()
+/// #     }
+/// # }
+/// # let store = Map::default();
+/// use floe::ledger::{Key, Reply, Reserve, Token};
+/// use floe::store::{Change, Heard, Next, Place, Seen, Store};
+///
+/// // `store` is the map of the example of `Store`.
+/// let place = Place::make(&store, "default")?;
+/// let (key, token) = (Key::slot(10, 7), Token::random()?);
+/// let request = Reserve { key, floor: 0, count: 5, max_mark: 0, token, create: true, note: None };
+/// let mut change = Change::reserve(place, Seen::default(), &request).drawing(Token::random);
+/// let mut heard = Heard::Nothing;
+/// let answer = loop {
+///     heard = match change.next(heard) {
+///         Next::Get(key) => Heard::Entry(store.get(&key)?),
+///         Next::Put { key, text, expected } => Heard::Put(store.put(&key, &text, expected.as_ref())?),
+///         Next::Wait(time) => {
+///             std::thread::sleep(time);
+///             Heard::Nothing
+///         }
+///         Next::Done(answer) => break answer?,
+///     };
+/// };
+/// assert_eq!(answer, Reply::Got { start: 0, end: 5, previous_mark: 0 });
+/// assert!(!change.rests_on_what_was_read(&answer)); // it has written the record itself
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Change<T> {
     place: Place,
     key: Key,
@@ -143,7 +195,7 @@ impl<T> Then<T> {
 }
 
 impl Change<Reply> {
-    /// Makes the change of [`Ledger::reserve`](crate::Ledger::reserve).
+    /// Makes the change of [`Ledger::reserve`](crate::Ledger::reserve). [`Change`] has an example.
     pub fn reserve(place: Place, seen: Seen, request: &Reserve) -> Self {
         let (key, request) = (request.key.clone(), request.clone());
         Self::new(place, seen, key, is_got, move |found| {
@@ -157,7 +209,7 @@ impl Change<Reply> {
 impl Change<Reply> {
     /// Reserves ahead for a counter, after [`Counting::take`](super::Counting::take) found too few numbers, or none
     /// that can be used: `left`. The reply is the new part of the range, or an empty range if another process has
-    /// reserved since.
+    /// reserved since. [`Change`] has an example.
     pub fn reserve_ahead(place: Place, seen: Seen, request: &Reserve, left: Option<Range<u64>>) -> Self {
         let (key, request) = (request.key.clone(), request.clone());
         Self::new(place, seen, key, is_got, move |found| {
@@ -183,7 +235,7 @@ impl Change<Reply> {
 }
 
 impl Change<bool> {
-    /// Makes the change of [`Ledger::give_back`](crate::Ledger::give_back).
+    /// Makes the change of [`Ledger::give_back`](crate::Ledger::give_back). [`Change`] has an example.
     pub fn give_back(place: Place, seen: Seen, key: &Key, token: Token, from: u64) -> Self {
         Self::new(
             place,
@@ -200,7 +252,7 @@ impl Change<bool> {
 }
 
 impl Change<u64> {
-    /// Makes the change of [`Ledger::raise`](crate::Ledger::raise).
+    /// Makes the change of [`Ledger::raise`](crate::Ledger::raise). [`Change`] has an example.
     pub fn raise(place: Place, seen: Seen, key: &Key, at_least: u64) -> Self {
         let of = key.clone();
         Self::new(
@@ -219,7 +271,7 @@ impl Change<u64> {
 }
 
 impl Change<String> {
-    /// Makes the change of [`Ledger::bind`](crate::Ledger::bind).
+    /// Makes the change of [`Ledger::bind`](crate::Ledger::bind). [`Change`] has an example.
     pub fn bind(place: Place, seen: Seen, name: &Name, definition: &str, marked: bool) -> Self {
         let definition = definition.to_owned();
         Self::new(
@@ -274,14 +326,14 @@ impl<T: Clone> Change<T> {
     }
 
     /// Takes the random numbers of its writes from `draw` instead of the operating system, for simulators, whose runs
-    /// must be repeatable.
+    /// must be repeatable. [`Change`] has an example.
     #[must_use]
     pub fn drawing(self, draw: impl FnMut() -> Result<Token, LedgerError> + Send + 'static) -> Self {
         Self { draw: Box::new(draw), ..self }
     }
 
     /// Takes the store's answer, and returns the next request. Begin with [`Heard::Nothing`]; it ends with
-    /// [`Next::Done`].
+    /// [`Next::Done`]. [`Change`] has an example.
     pub fn next(&mut self, heard: Heard) -> Next<T> {
         self.follow(heard).unwrap_or_else(|error| {
             // It is not known whether a write took effect, so the next call reads first.
@@ -291,7 +343,7 @@ impl<T: Clone> Change<T> {
     }
 
     /// Returns whether `answer` hands out a range from a record that the call has only read. Then call
-    /// [`Store::settle`](super::Store::settle) before you give the answer.
+    /// [`Store::settle`](super::Store::settle) before you give the answer. [`Change`] has an example.
     pub fn rests_on_what_was_read(&self, answer: &T) -> bool {
         self.is_read && (self.hands_out)(answer)
     }

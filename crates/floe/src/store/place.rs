@@ -61,7 +61,7 @@ impl Place {
     }
 
     /// Returns the realm id in the records of a realm whose own record was deleted; `None` if there are no such
-    /// records. A realm that is made in its place would be another ledger.
+    /// records. A realm that is made in its place would be another ledger. [`Store`] has an example.
     ///
     /// # Errors
     /// Those of [`Store::list`].
@@ -70,7 +70,8 @@ impl Place {
         Ok(left.first().and_then(|(_, text)| content::header(text).ok()).map(|header| header.realm))
     }
 
-    /// Lists up to `limit` realms of a store, in byte order. It leaves out [scratch realms](Self::SCRATCH).
+    /// Lists up to `limit` realms of a store, in byte order. It leaves out [scratch realms](Self::SCRATCH). [`Store`]
+    /// has an example.
     ///
     /// # Errors
     /// Those of [`Store::list`].

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use super::content::{self, Body, Content, Fault};
 use super::{Change, Counting, Entry, Heard, Next, Place, Put, Seen, Store, Stored, Taken, Version};
-use crate::ledger::conformance::{Realm, check_eaten};
+use crate::ledger::conformance::{Realm, check_deleted};
 use crate::ledger::{Key, Ledger, LedgerError, MAX_MARK, Mark, Reply, Reserve, Token};
 use crate::name::Name;
 
@@ -375,8 +375,8 @@ fn a_mark_is_not_raised_as_long_as_what_was_reserved_ahead_below_it_may_be_count
 #[test]
 fn a_slot_whose_record_somebody_deleted_stays_missing() {
     let store = Map::default();
-    let eat = |key: &Key| store.remove(&format!("mark/shop/{key}"));
-    check_eaten(&|| Box::new(store.ledger("shop")), &eat);
+    let delete = |key: &Key| store.remove(&format!("mark/shop/{key}"));
+    check_deleted(&|| Box::new(store.ledger("shop")), &delete);
 }
 
 #[test]

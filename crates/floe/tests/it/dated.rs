@@ -88,7 +88,7 @@ fn shapes_that_cannot_be_are_refused_with_the_way_out() {
 
 #[test]
 fn a_zone_is_the_same_however_it_is_written() {
-    // The fingerprint is stored: it must not depend on the writer's taste (I4).
+    // The fingerprint is stored: it must not depend on how its writer spells the zone (I4).
     let [a, b] = ["asia/shanghai", "Asia/Shanghai"].map(|zone| shape(zone, 6));
     assert_eq!((a.zone(), &a), ("Asia/Shanghai", &b));
 }

@@ -246,27 +246,28 @@ fn binding_a_name_finds_it_out_as_well_and_so_does_reading_what_it_is_bound_to()
 }
 
 #[test]
-fn a_record_that_was_eaten_stops_its_name_and_no_other() {
-    for eaten in ["tickets", "count", "invoice"] {
+fn a_record_that_was_deleted_stops_its_name_and_no_other() {
+    for deleted in ["tickets", "count", "invoice"] {
         let ledger = Faulty::new(Mode::Fine);
         let floe = hasty(30_000).open(ledger.clone()).unwrap();
         let names = Names::on(&floe);
         names.mint_all();
-        ledger.put(ledger.copy(Some(&name(eaten))));
+        ledger.put(ledger.copy(Some(&name(deleted))));
         // What a segment has in hand is its own, whatever became of the record.
-        while names.tickets.mint_many(500).is_ok() && eaten == "tickets" {}
+        while names.tickets.mint_many(500).is_ok() && deleted == "tickets" {}
         let minted = names.mint();
         for (minted, of) in minted.iter().zip(["orders", "tickets", "count", "invoice"]) {
-            if of == eaten {
+            if of == deleted {
                 let Err(MintError::Stopped(Stopped { cause: text, .. })) = minted else {
                     panic!("{of}: {minted:?}")
                 };
                 assert!(
-                    text.contains(&format!("the record of `{eaten}` is missing")) && text.contains("backup"),
+                    text.contains(&format!("the record of `{deleted}` is missing"))
+                        && text.contains("backup"),
                     "{text}"
                 );
             } else {
-                assert!(minted.is_ok(), "{eaten} is gone, and {of} says {minted:?}");
+                assert!(minted.is_ok(), "{deleted} is gone, and {of} says {minted:?}");
             }
         }
         assert_eq!(floe.status().state, State::Running);

@@ -91,16 +91,16 @@ impl Faulty {
         self.store.lock().unwrap().clone()
     }
 
-    /// Another store with the same names and marks, `eaten` aside.
-    pub(crate) fn copy(&self, eaten: Option<&Key>) -> Memory {
+    /// Another store with the same names and marks, `deleted` aside.
+    pub(crate) fn copy(&self, deleted: Option<&Key>) -> Memory {
         let (old, new) = (self.store(), Memory::default());
-        let eaten = eaten.map(Key::as_str);
+        let deleted = deleted.map(Key::as_str);
         let records = old.list("", "", 100_000).unwrap();
         for (name, definition) in old.names("", 100_000).unwrap() {
             let name = Name::new(&name).unwrap();
             let key = Key::name(&name);
             let record = records.iter().find(|record| record.key == key.as_str());
-            let record = record.filter(|_| eaten != Some(key.as_str()));
+            let record = record.filter(|_| deleted != Some(key.as_str()));
             new.bind(&name, &definition, record.is_some()).unwrap();
             if let Some(record) = record {
                 new.raise(&key, record.mark).unwrap();
@@ -128,7 +128,7 @@ impl Faulty {
         *self.store.lock().unwrap() = store;
     }
 
-    fn heed(&self) -> Result<Mode, LedgerError> {
+    fn begin_call(&self) -> Result<Mode, LedgerError> {
         self.inside.fetch_add(1, Ordering::SeqCst);
         let mode = self.mode.0.lock().unwrap();
         let mut guard = self.mode.1.wait_while(mode, |mode| *mode == Mode::Held).unwrap();
@@ -149,15 +149,15 @@ impl Faulty {
         }
     }
 
-    fn heeded(&self) -> Result<Memory, LedgerError> {
-        self.heed().map(|_| self.store())
+    fn store_after_call_began(&self) -> Result<Memory, LedgerError> {
+        self.begin_call().map(|_| self.store())
     }
 }
 
 impl Ledger for Faulty {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         let calls = self.calls.fetch_add(1, Ordering::SeqCst);
-        let mode = self.heed()?;
+        let mode = self.begin_call()?;
         let reply = self.store().reserve(request);
         match mode {
             Mode::Answers(start, end, previous_mark) => Ok(Reply::Got { start, end, previous_mark }),
@@ -168,11 +168,11 @@ impl Ledger for Faulty {
         }
     }
 
-    floe::__hand_on!(self => self.heeded()?; give_back bind definition names raise list);
+    floe::__hand_on!(self => self.store_after_call_began()?; give_back bind definition names raise list);
     floe::__hand_on!(self => self.store(); realm_id);
 
     fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
-        self.heed()?;
+        self.begin_call()?;
         let mut clock = self.clock.lock().unwrap();
         clock.1 += 1;
         let now = UnixMillis::new(jiff::Timestamp::now().as_millisecond());

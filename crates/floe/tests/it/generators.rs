@@ -80,8 +80,8 @@ fn so_they_do_on_every_start() {
     for start in [Start::Zero, Start::Random(100), Start::Rolling] {
         let floe = patient();
         let definition = Definition::Snowflake { layout: Layout::TWITTER, own: false };
-        let taste = NameOptions { start: Some(start), ..NameOptions::default() };
-        let orders = snowflake(&floe, "orders", &definition, &taste);
+        let options = NameOptions { start: Some(start), ..NameOptions::default() };
+        let orders = snowflake(&floe, "orders", &definition, &options);
         let returned = Returned::default();
         let lists = from_threads(THREADS, move |_| {
             (0..20_000).map(|_| returned.check(|| orders.mint().unwrap())).collect()
@@ -90,8 +90,8 @@ fn so_they_do_on_every_start() {
     }
 }
 
-fn snowflake(floe: &Floe, name: &str, definition: &Definition, taste: &NameOptions) -> Generator {
-    floe.define(&Name::new(name).unwrap(), definition, taste).unwrap().get().cloned().unwrap()
+fn snowflake(floe: &Floe, name: &str, definition: &Definition, options: &NameOptions) -> Generator {
+    floe.define(&Name::new(name).unwrap(), definition, options).unwrap().get().cloned().unwrap()
 }
 
 /// `try_mint` until it has one.
@@ -140,10 +140,10 @@ fn names_that_share_a_layout_share_uniqueness_and_order() {
 fn a_name_of_its_own_mints_apart_from_the_others_of_its_layout() {
     let floe = patient();
     let layout = layout("time:32 worker:4 sequence:12 tick=1s");
-    let taste = NameOptions { start: Some(Start::Zero), ..NameOptions::default() };
+    let options = NameOptions { start: Some(Start::Zero), ..NameOptions::default() };
     let definition = |own| Definition::Snowflake { layout: layout.clone(), own };
-    let shared = ["orders", "users"].map(|name| snowflake(&floe, name, &definition(false), &taste));
-    let own = snowflake(&floe, "sessions", &definition(true), &taste);
+    let shared = ["orders", "users"].map(|name| snowflake(&floe, name, &definition(false), &options));
+    let own = snowflake(&floe, "sessions", &definition(true), &options);
     let mut ids: Vec<_> = shared.iter().map(|generator| generator.mint().unwrap()).collect();
     let mut own_ids = Vec::new();
     // Both begin a tick at 0, so they meet as soon as both mint in one tick.

@@ -21,9 +21,9 @@ fn mark(ledger: &dyn Ledger) -> u64 {
     ledger.list(key().as_str(), "", 1).unwrap()[0].mark
 }
 
-fn segment(floe: &Floe, increment: u64, offset: u64, taste: &NameOptions) -> Segment {
+fn segment(floe: &Floe, increment: u64, offset: u64, options: &NameOptions) -> Segment {
     let definition = Definition::Segment { increment, offset };
-    floe.define(&name("tickets"), &definition, taste).unwrap().get().cloned().unwrap()
+    floe.define(&name("tickets"), &definition, options).unwrap().get().cloned().unwrap()
 }
 
 fn steps(min_step: u64, max_step: u64) -> NameOptions {

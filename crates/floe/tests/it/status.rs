@@ -179,8 +179,8 @@ fn a_name_whose_form_has_run_out_of_digits_says_so() {
         let floe = Floe::open(Memory::default()).unwrap();
         let short = numbers.in_form("base62 bits=4".parse().unwrap()).unwrap();
         let seats = Name::new("seats").unwrap();
-        let taste = NameOptions { min_step: 4, max_step: 4, ..NameOptions::default() };
-        let texts: TextMinter = floe.define(&seats, &short, &taste).unwrap().get().cloned().unwrap();
+        let options = NameOptions { min_step: 4, max_step: 4, ..NameOptions::default() };
+        let texts: TextMinter = floe.define(&seats, &short, &options).unwrap().get().cloned().unwrap();
         let state = || floe.status().names.remove(0).state;
         assert_eq!(state(), NameState::Ready);
         for _ in 0..14 {
@@ -217,9 +217,9 @@ fn a_name_whose_next_number_is_left_out_by_its_form_is_ready() {
 #[test]
 fn a_tick_that_begins_below_nothing_is_refused_when_the_name_is_defined() {
     let floe = Floe::open(Memory::default()).unwrap();
-    let taste = NameOptions { start: Some(Start::Random(0)), ..NameOptions::default() };
+    let options = NameOptions { start: Some(Start::Random(0)), ..NameOptions::default() };
     let orders = Name::new("orders").unwrap();
-    let refused = floe.define(&orders, &snowflake(&Layout::TWITTER), &taste).unwrap_err().to_string();
+    let refused = floe.define(&orders, &snowflake(&Layout::TWITTER), &options).unwrap_err().to_string();
     assert!(refused.contains("random:0") && refused.contains("take \"zero\""), "{refused}");
     assert_eq!(floe.ledger().definition(&orders), Ok(None), "it was bound");
 }

@@ -58,8 +58,8 @@ fn conformance() {
 #[test]
 fn a_slot_that_somebody_deletes_stays_missing() {
     let server = Consul::start(&[]);
-    let eat = |key: &Key| drop(server.control(&["kv", "delete", &format!("floe/mark/test/{key}")]));
-    conformance::check_eaten(&|| open(&url(server.port(), "")), &eat);
+    let delete = |key: &Key| drop(server.control(&["kv", "delete", &format!("floe/mark/test/{key}")]));
+    conformance::check_deleted(&|| open(&url(server.port(), "")), &delete);
     // The way out of docs/ledgers.md.
     server.control(&["kv", "delete", "floe/made/test/s/10/7"]);
     let slot = Reserve { key: Key::slot(10, 7), ..ask(5) };

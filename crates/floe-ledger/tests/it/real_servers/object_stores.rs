@@ -90,7 +90,7 @@ fn conforms_at(url: &str) {
 fn a_slot_whose_record_somebody_deleted_stays_missing() {
     let server = Minio::start(&[]);
     let url = Minio::url_at(server.port(), "");
-    conformance::check_eaten(&|| open(&url), &|key| {
+    conformance::check_deleted(&|| open(&url), &|key| {
         server.curl("DELETE", &format!("/floe/mark/test/{key}"));
     });
 }

@@ -349,27 +349,27 @@ pub(super) fn missing_without_create(fresh: &dyn Fn() -> Realm) {
     );
 }
 
-pub(super) fn eaten_slots_stay_missing(connect: &dyn Fn() -> Box<dyn Ledger>, eat: &dyn Fn(&Key)) {
+pub(super) fn deleted_slots_stay_missing(connect: &dyn Fn() -> Box<dyn Ledger>, delete: &dyn Fn(&Key)) {
     const RULE: &str = "a slot's record that was made and then deleted is Missing, and is not made again";
     let (ledger, other) = (connect(), connect());
-    let [eaten, kept] = [7, 8].map(|worker| Key::slot(10, worker));
+    let [deleted, kept] = [7, 8].map(|worker| Key::slot(10, worker));
     // The holder has asked twice: its token is not the one that made the record.
-    for key in [&eaten, &kept, &eaten, &kept] {
+    for key in [&deleted, &kept, &deleted, &kept] {
         got(&*ledger, &ask(key, 10));
     }
-    let held = ask(&eaten, 10);
+    let held = ask(&deleted, 10);
     got(&*ledger, &held);
-    eat(&eaten);
-    let missing = || Err(LedgerError::Missing(eaten.clone()));
-    let asked = ask(&eaten, 10);
+    delete(&deleted);
+    let missing = || Err(LedgerError::Missing(deleted.clone()));
+    let asked = ask(&deleted, 10);
     for ledger in [&other, &ledger, &connect()] {
         equal(ledger.reserve(&asked), missing(), RULE);
         equal(ledger.reserve(&held), missing(), "the same token finds no record either");
-        equal(ledger.reserve(&Reserve { max_mark: 0, ..ask(&eaten, 10) }), missing(), RULE);
-        equal(ledger.reserve(&Reserve { create: false, ..ask(&eaten, 10) }), missing(), RULE);
-        equal(ledger.raise(&eaten, 5), Err(LedgerError::Missing(eaten.clone())), RULE);
-        equal(done(ledger.give_back(&eaten, held.token, 20)), false, RULE);
-        equal(mark(&**ledger, &eaten), None, RULE);
+        equal(ledger.reserve(&Reserve { max_mark: 0, ..ask(&deleted, 10) }), missing(), RULE);
+        equal(ledger.reserve(&Reserve { create: false, ..ask(&deleted, 10) }), missing(), RULE);
+        equal(ledger.raise(&deleted, 5), Err(LedgerError::Missing(deleted.clone())), RULE);
+        equal(done(ledger.give_back(&deleted, held.token, 20)), false, RULE);
+        equal(mark(&**ledger, &deleted), None, RULE);
     }
     equal(
         got(&*other, &ask(&kept, 10)),

@@ -22,17 +22,17 @@ mod over_memory {
 }
 
 #[test]
-fn a_ledger_that_makes_an_eaten_slot_anew_fails() {
+fn a_ledger_that_makes_a_deleted_slot_again_fails() {
     let store = Memory::default();
     let connect = || -> Box<dyn Ledger> { Box::new(store.clone()) };
-    super::check_eaten(&connect, &|key| assert!(store.lose(key)));
+    super::check_deleted(&connect, &|key| assert!(store.lose(key)));
     let forgetful = Memory::default();
     let connect = || -> Box<dyn Ledger> { Box::new(forgetful.clone()) };
-    let eat = |key: &Key| {
+    let delete = |key: &Key| {
         assert!(forgetful.lose(key));
         forgetful.state().made.clear();
     };
-    let failed = catch_unwind(AssertUnwindSafe(|| super::check_eaten(&connect, &eat))).unwrap_err();
+    let failed = catch_unwind(AssertUnwindSafe(|| super::check_deleted(&connect, &delete))).unwrap_err();
     let words = failed.downcast_ref::<String>().unwrap();
     assert!(words.contains("is not made again"), "{words}");
 }
@@ -73,7 +73,7 @@ enum Fault {
     RaiseKeepsToken,
     LastBindWins,
     BindAnswersWithItsOwn,
-    BindMakesEatenRecord,
+    BindMakesDeletedRecord,
     BindMakesNoRecord,
     DefinitionsTrimmed,
     NamesCutAt64Bytes,
@@ -129,7 +129,7 @@ const CAUGHT: &[(Fault, &str)] = {
         (RaiseKeepsToken, "raise_clears_the_token"),
         (LastBindWins, "bind_is_write_once"),
         (BindAnswersWithItsOwn, "concurrent_binds_agree"),
-        (BindMakesEatenRecord, "bind_makes_the_record_once"),
+        (BindMakesDeletedRecord, "bind_makes_the_record_once"),
         (BindMakesNoRecord, "bind_makes_the_record_once"),
         (DefinitionsTrimmed, "definitions_are_exact"),
         (NamesCutAt64Bytes, "strange_names"),
@@ -392,7 +392,7 @@ impl Ledger for Broken {
             Fault::LastBindWins => {
                 self.memory.state().definitions.remove(name.as_str());
             }
-            Fault::BindMakesEatenRecord if marked => self.change(&Key::name(name), |_| ()),
+            Fault::BindMakesDeletedRecord if marked => self.change(&Key::name(name), |_| ()),
             _ => (),
         }
         let definition = if self.is(Fault::DefinitionsTrimmed) { definition.trim() } else { definition };

@@ -102,7 +102,7 @@ impl Fleet {
 
     fn answer(&mut self, node: usize, id: u64, answer: Result<Reply, LedgerError>) {
         self.lives[node].rig.answer(id, answer);
-        self.heed_counts(node);
+        self.check_counts(node);
     }
 
     fn act(&mut self, (what, which, how): (u8, u8, u16)) {
@@ -213,7 +213,7 @@ impl Fleet {
     }
 
     /// Every number is larger than all that were answered before its call began.
-    fn heed_counts(&mut self, node: usize) {
+    fn check_counts(&mut self, node: usize) {
         let life = &mut self.lives[node];
         life.waiting.retain(|(ticket, before)| {
             let Some(answer) = ticket.answered() else { return true };

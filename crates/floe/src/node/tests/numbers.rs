@@ -322,15 +322,15 @@ fn a_mark_below_what_was_held_stops_the_segment() {
 }
 
 #[test]
-fn a_record_that_was_eaten_stops_its_segment_and_no_other() {
+fn a_record_that_was_deleted_stops_its_segment_and_no_other() {
     let mut rig = Rig::new(&Memory::default(), 1);
-    let (eaten, other) = (rig.segment("tickets", STEPS), rig.segment("orders", STEPS));
-    rig.numbers_after_settling(&eaten, 15);
+    let (deleted, other) = (rig.segment("tickets", STEPS), rig.segment("orders", STEPS));
+    rig.numbers_after_settling(&deleted, 15);
     rig.numbers_after_settling(&other, 15);
     rig.ledger.lose(&tickets());
-    while rig.number(&eaten, 1).is_ok() {}
+    while rig.number(&deleted, 1).is_ok() {}
     rig.settle();
-    let Err(Some(MintError::Stopped(Stopped { cause: text, .. }))) = rig.number(&eaten, 1) else {
+    let Err(Some(MintError::Stopped(Stopped { cause: text, .. }))) = rig.number(&deleted, 1) else {
         panic!("it mints on")
     };
     assert!(text.contains("the record of `tickets` is missing"), "{text}");

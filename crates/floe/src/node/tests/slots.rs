@@ -369,14 +369,14 @@ fn a_holder_whose_slot_was_deleted_mints_to_the_end_of_its_window_and_takes_anot
     let mut rig = Rig::with(&ledger, 1, Hands::at(BEGIN), WINDOW, true);
     let stream = rig.twitter();
     let first = rig.mint_in(&stream);
-    let eaten = Key::slot(10, first);
-    let end = rig.mark(&eaten);
-    assert!(rig.ledger.lose(&eaten));
+    let deleted = Key::slot(10, first);
+    let end = rig.mark(&deleted);
+    assert!(rig.ledger.lose(&deleted));
     rig.hands.pass(end - rig.now() - 50);
     let (id, renewal) = rig.reserve();
-    assert_eq!(renewal.key, eaten);
+    assert_eq!(renewal.key, deleted);
     let answer = rig.ledger.reserve(&renewal);
-    assert_eq!(answer, Err(LedgerError::Missing(eaten.clone())));
+    assert_eq!(answer, Err(LedgerError::Missing(deleted.clone())));
     rig.answer(id, answer);
     assert!(
         matches!(rig.mint(&stream), Mint::Got { worker, .. } if worker == first),
@@ -388,7 +388,7 @@ fn a_holder_whose_slot_was_deleted_mints_to_the_end_of_its_window_and_takes_anot
     assert_eq!(rig.node.groups[0].deleted(), [first]);
     assert!(rig.node.groups[0].trouble().is_none());
     assert!(
-        rig.ledger.list(eaten.as_str(), "", 9).unwrap().iter().all(|record| record.key != eaten.as_str())
+        rig.ledger.list(deleted.as_str(), "", 9).unwrap().iter().all(|record| record.key != deleted.as_str())
     );
 }
 
@@ -400,8 +400,8 @@ fn slots_that_were_deleted_are_passed_over_for_good_and_told_of() {
         let stream = holder.snowflake(&Layout::TWITTER, pool(worker..=worker));
         assert_eq!(holder.mint_in(&stream), worker);
     }
-    let eaten = [0, 1, 3];
-    assert!(eaten.iter().all(|&worker| ledger.lose(&Key::slot(10, worker))));
+    let deleted = [0, 1, 3];
+    assert!(deleted.iter().all(|&worker| ledger.lose(&Key::slot(10, worker))));
     let mut rig = Rig::new(&ledger, 9);
     let stream = rig.snowflake(&Layout::TWITTER, pool(0..=3));
     rig.mint(&stream);
@@ -409,7 +409,7 @@ fn slots_that_were_deleted_are_passed_over_for_good_and_told_of() {
     // Worker 2 is held, and the others are no holes to be filled while somebody may mint there.
     let Mint::Empty(Some(MintError::Exhausted(text))) = rig.mint(&stream) else { panic!() };
     assert!(text.contains("all 4 worker slots") && text.contains("3 of them are skipped"), "{text}");
-    assert_eq!(rig.node.groups[0].deleted(), eaten);
+    assert_eq!(rig.node.groups[0].deleted(), deleted);
     // When it is free it is found, and the others are not asked for again.
     rig.hands.pass(WINDOW + 1_500);
     let (id, request) = rig.reserve();

@@ -128,8 +128,8 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
 #[test]
 fn a_slot_that_somebody_deletes_stays_missing() {
     let server = Etcd::start(&[]);
-    let eat = |key: &Key| drop(server.control(&["del", &format!("/floe/mark/test/{key}")]));
-    conformance::check_eaten(&|| open(&server.url()), &eat);
+    let delete = |key: &Key| drop(server.control(&["del", &format!("/floe/mark/test/{key}")]));
+    conformance::check_deleted(&|| open(&server.url()), &delete);
     // The way out of docs/ledgers.md.
     server.control(&["del", "/floe/made/test/s/10/7"]);
     assert_eq!(got(&*open(&server.url()), &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));

@@ -213,10 +213,10 @@ fn a_counter_goes_on_without_a_gap_when_the_server_is_killed() {
 #[test]
 fn a_slot_that_somebody_deletes_stays_missing() {
     let server = Mariadb::start(&[]);
-    let eat = |key: &Key| {
+    let delete = |key: &Key| {
         drop(server.sql(&format!("DELETE FROM floe.floe_record WHERE `key` = 'mark/test/{key}'")))
     };
-    conformance::check_eaten(&|| open(&server.url()), &eat);
+    conformance::check_deleted(&|| open(&server.url()), &delete);
     // The way out in docs/ledgers.md.
     server.sql("DELETE FROM floe.floe_record WHERE `key` = 'made/test/s/10/7'");
     assert_eq!(got(&*open(&server.url()), &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));

@@ -73,7 +73,7 @@ fn conforms() {
 fn a_slot_whose_record_somebody_deleted_stays_missing() {
     let server = Dynalite::start(&[]);
     let url = Dynalite::url_at(server.port(), "");
-    conformance::check_eaten(&|| open(&url), &|key| {
+    conformance::check_deleted(&|| open(&url), &|key| {
         let key = format!(r#"{{"folder":{{"S":"mark/test"}},"name":{{"S":"{key}"}}}}"#);
         server.aws(&format!("delete-item --table-name ids --key {key}"));
     });

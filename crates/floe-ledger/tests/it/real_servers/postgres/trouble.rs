@@ -221,9 +221,9 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
 fn a_slot_that_somebody_deletes_stays_missing() {
     let (server, schema) = (Postgres::shared(), schema());
     let url = format!("{}?schema={schema}", server.url());
-    let eat =
+    let delete =
         |key: &Key| drop(server.psql(&format!("DELETE FROM {schema}.record WHERE key = 'mark/test/{key}'")));
-    conformance::check_eaten(&|| open(&url), &eat);
+    conformance::check_deleted(&|| open(&url), &delete);
     // The way out in docs/ledgers.md.
     server.psql(&format!("DELETE FROM {schema}.record WHERE key = 'made/test/s/10/7'"));
     assert_eq!(got(&*open(&url), &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
@@ -267,9 +267,9 @@ fn tables_of_the_second_version_are_taken_over_under_a_floe_that_runs_on() {
         Token::from_bytes(*b"\x4f\x6f\x0f\xc1\x07\x95\xb1\xaf\x82\xd9\xc4\x7d\xbc\x5f\xe0\x18").unwrap();
     assert_eq!(got(&*ledger, &Reserve { token, ..of(&key("visits")) }), (0, 165));
     // Deleted records stay deleted.
-    for eaten in [key("eaten"), Key::slot(10, 1000)] {
-        let outcome = ledger.reserve(&Reserve { create: true, ..of(&eaten) });
-        assert_eq!(outcome, Err(LedgerError::Missing(eaten)));
+    for deleted in [key("eaten"), Key::slot(10, 1000)] {
+        let outcome = ledger.reserve(&Reserve { create: true, ..of(&deleted) });
+        assert_eq!(outcome, Err(LedgerError::Missing(deleted)));
     }
     // If a realm's own row is missing, the realm is not begun again.
     says(&floe_ledger::open_in(&url, "lost").err().unwrap(), &["records of the realm lost", "is gone"]);

@@ -125,8 +125,8 @@ fn all_of_a_realm_is_moved() {
     assert_eq!(got(&*ledger, &of(&Key::slot(10, 693))).0, 1_795_462_660_755);
     assert_eq!(got(&*ledger, &of(&key("lowered"))), (7, 8));
     // Deleted records stay deleted.
-    for eaten in [key("eaten"), Key::slot(10, 1000)] {
-        assert_eq!(ledger.reserve(&of(&eaten)), Err(LedgerError::Missing(eaten)));
+    for deleted in [key("eaten"), Key::slot(10, 1000)] {
+        assert_eq!(ledger.reserve(&of(&deleted)), Err(LedgerError::Missing(deleted)));
     }
     assert_eq!(ledger.bind(&Name::new("flakes").unwrap(), "other", false).unwrap(), "snowflake\n\\layout");
 }

@@ -287,8 +287,8 @@ fn calls_that_were_given_up_leave_no_connection_behind() {
 #[test]
 fn a_slot_that_somebody_deletes_stays_missing() {
     let server = Redis::start(&[]);
-    let eat = |key: &Key| drop(server.cli(&["HDEL", "floe:{test}", &format!("mark/{key}")]));
-    conformance::check_eaten(&|| open(&server.url()), &eat);
+    let delete = |key: &Key| drop(server.cli(&["HDEL", "floe:{test}", &format!("mark/{key}")]));
+    conformance::check_deleted(&|| open(&server.url()), &delete);
     // The way out in docs/ledgers.md.
     server.cli(&["HDEL", "floe:{test}", "made/s/10/7"]);
     assert_eq!(got(&*open(&server.url()), &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));

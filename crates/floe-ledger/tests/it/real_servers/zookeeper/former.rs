@@ -327,8 +327,8 @@ fn all_of_a_realm_is_taken_over() {
     assert_eq!(got(&*ledger, &of(&key("unbound"))).0, 18_014_398_509_481_985);
     assert_eq!(got(&*ledger, &of(&Key::slot(10, 693))).0, 1_795_462_660_755);
     assert_eq!(got(&*ledger, &of(&key("lowered"))), (7, 8));
-    for eaten in [key("eaten"), Key::slot(10, 1000)] {
-        assert_eq!(ledger.reserve(&of(&eaten)), Err(LedgerError::Missing(eaten)));
+    for deleted in [key("eaten"), Key::slot(10, 1000)] {
+        assert_eq!(ledger.reserve(&of(&deleted)), Err(LedgerError::Missing(deleted)));
     }
     let missing = ledger.reserve(&Reserve { create: false, ..of(&key("gone")) });
     assert_eq!(missing, Err(LedgerError::Missing(key("gone"))));

@@ -65,7 +65,7 @@ fn a_record_that_was_made_anew_at_the_same_version_is_not_written_over() {
 }
 
 #[test]
-fn the_record_of_a_name_that_was_eaten_is_missing() {
+fn the_record_of_a_name_that_was_deleted_is_missing() {
     let ((url, path), server) = (fresh_url(), Zookeeper::shared());
     let ledger = open(&url);
     let name = Name::new("orders").unwrap();
@@ -222,8 +222,8 @@ fn a_slot_that_somebody_deletes_stays_missing() {
         let name = format!("/{}", key.as_str().replace('/', "%2F"));
         nodes.lines().find(|line| line.ends_with(&name)).unwrap().to_owned()
     };
-    let eat = |key: &Key| drop(server.cli(&["deleteall", &path("marks", key)]));
-    conformance::check_eaten(&|| open(&url), &eat);
+    let delete = |key: &Key| drop(server.cli(&["deleteall", &path("marks", key)]));
+    conformance::check_deleted(&|| open(&url), &delete);
     // The way out of docs/ledgers.md.
     let slot = Key::slot(10, 7);
     server.cli(&["delete", &path("made", &slot)]);
