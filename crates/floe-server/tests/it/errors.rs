@@ -170,6 +170,8 @@ async fn a_name_that_is_used_up_is_shown_to_operators() {
     // Numbers up to 15.
     let short = |name: &str| counter(name) + "form = \"base62 bits=4\"\n";
     let server = Server::of(&(short("rows") + &short("seats"))).await;
+    until("the names to be there", || async { (server.get("/readyz").await.status() == 200).then_some(()) })
+        .await;
     for (used_up, states, ready) in [
         (None, ["ready", "ready"], 200),
         (Some("seats"), ["ready", "exhausted"], 200),
@@ -195,7 +197,11 @@ async fn a_name_that_is_used_up_is_shown_to_operators() {
         let response = server.get("/readyz").await;
         assert_eq!(response.status(), ready, "after {used_up:?}");
         let said = response.text().await.unwrap();
-        assert_eq!(said.contains("no name can be minted from; `rows` is exhausted: "), ready == 503, "{said}");
+        assert_eq!(
+            said.contains("no name can be minted from; `rows` is exhausted: "),
+            ready == 503,
+            "{said}"
+        );
     }
     server.stop().await.unwrap();
 }
