@@ -1,6 +1,6 @@
-//! Several nodes mint on one ledger, on every wire, while a seed chooses faults. Nodes are killed, frozen, and shown
-//! other clocks. The ledger is killed and frozen, its replies are lost, and its network is cut. No ID may occur twice,
-//! no counter may go back, and at the end every node must mint every name again.
+//! Several nodes mint on one ledger, over HTTP, Redis' and memcached's protocols and Thrift, while a seed chooses
+//! faults. Nodes are killed, frozen, and shown other clocks. The ledger is killed and frozen, its replies are lost, and its network is
+//! cut. No ID may occur twice, no counter may go back, and at the end every node must mint every name again.
 //!
 //! The seed chooses the faults, their order and their length. The processes and the network are real, so the same seed
 //! does the same things at slightly different moments.
@@ -28,7 +28,7 @@ const WINDOW: &str = "2s";
 /// How long a client waits after each answer: the machine has to run the nodes, the ledger and the clients.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// How soon after the last fault every wire of every node must answer.
+/// How soon after the last fault every node must answer all of its clients.
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// The parameters of a run.
@@ -56,7 +56,7 @@ const LEDGERS: [Kept; 8] = [
 
 impl Chaos {
     /// Runs for this many seconds, and prints the faults and the findings. Returns whether no ID occurred twice, no
-    /// counter went back, and every wire was served at the end.
+    /// counter went back, and every client was served at the end.
     ///
     /// # Errors
     /// An unknown ledger, or a file that cannot be written.
@@ -225,7 +225,7 @@ impl Stage {
         }
     }
 
-    /// Whether every wire of every node is served again, by a new process with the true clock.
+    /// Whether all clients of every node are served again, by a new process with the true clock.
     fn recovers(&self, clients: &[Clients]) -> bool {
         for node in &self.nodes {
             node.server.kill();

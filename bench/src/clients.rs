@@ -1,4 +1,5 @@
-//! Clients on every wire at once that survive any fault of the server, and the check of all IDs that they got.
+//! Clients over HTTP, Redis' and memcached's protocols and Thrift at once that survive any fault of the server, and the check of
+//! all IDs that they got.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -150,7 +150,8 @@ pub(crate) enum Wire {
 }
 
 /// `get_id("bench")` of Twitter's Snowflake: a frame of 31 bytes, a strict header, sequence id 1, one string.
-const GET_ID: &[u8] = b"\0\0\0\x1f\x80\x01\0\x01\0\0\0\x06get_id\0\0\0\x01\x0b\0\x01\0\0\0\x05bench\0";
+pub(crate) const GET_ID: &[u8] =
+    b"\0\0\0\x1f\x80\x01\0\x01\0\0\0\x06get_id\0\0\0\x01\x0b\0\x01\0\0\0\x05bench\0";
 
 impl Wire {
     /// The host and port of a URL, and its wire.
@@ -187,6 +188,15 @@ impl Connection {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         Ok(Self { stream: BufReader::new(stream), line: String::new(), body: Vec::new() })
+    }
+
+    /// Shows a token over Redis' protocol.
+    pub(crate) fn log_in(&mut self, token: &str) -> Result<()> {
+        self.stream.get_mut().write_all(format!("AUTH {token}\r\n").as_bytes())?;
+        match self.read_line()? {
+            "+OK" => Ok(()),
+            other => Err(format!("the server says {other}").into()),
+        }
     }
 
     /// Sends a request, and reads all IDs from the answer: one, or as many as an HTTP path asks for.

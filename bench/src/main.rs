@@ -11,6 +11,8 @@ mod chaos;
 mod clients;
 mod compare;
 mod growth;
+mod honest;
+mod http2;
 mod idle;
 mod kinds;
 mod ledgers;
@@ -51,7 +53,7 @@ usage: floe-bench [--rate N] [--seconds N] [--connections N] [WHAT]
 
   ROW…            floe beside others, the rows whose name holds one of these (default: all); --quick makes a tenth of
                   the IDs; --out DIR is where the table goes as Markdown, JSON and SVG (default: target/bench)
-  --load URL      mints over HTTP, redis:// or thrift://, 10,000 a second for 60 s
+  --load URL      mints over http://, redis://, memcached:// or thrift://, 10,000 a second for 60 s
   --counter       a counter on PostgreSQL beside nextval
   --ledgers       minting on PostgreSQL beside minting on memory
   --tails         how long one mint takes, the slowest among a million
@@ -62,7 +64,7 @@ usage: floe-bench [--rate N] [--seconds N] [--connections N] [WHAT]
   --bulk FLOE     IDs by the hundred thousand, over HTTP, gRPC and RESP
   --idle FLOE     memory with 10,000 connections that wait
   --attack FLOE   memory and connections under hostile clients, and what honest ones get meanwhile
-  --soak FLOE     all wires at once, and the server killed
+  --soak FLOE     HTTP, Redis' and memcached's protocols and Thrift at once, and the server killed
   --chaos FLOE    three nodes on a ledger, with faults of nodes, clocks, ledger and network by seed;
                   --ledger sqlite (the default), postgres, mariadb, redis, etcd, zookeeper, consul or memory (which
                   repeats IDs), --seed N (default: a fresh one, printed)

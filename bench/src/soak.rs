@@ -1,5 +1,5 @@
-//! Every wire at once on the one port, while the server is killed and started again. No ID may occur twice on any
-//! wires, no counter may go back, and each wire must be served again after every kill.
+//! HTTP, Redis' and memcached's protocols and Thrift at once on one port, while the server is killed and started again. No ID
+//! may occur twice, no counter may go back, and each wire must be served again after every kill.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};

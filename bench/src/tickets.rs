@@ -82,13 +82,13 @@ fn measure(port: u16, together: bool) -> Result<f64> {
 }
 
 /// The part of a MySQL client that tickets need: a user without a password, and answers in text.
-struct Client {
+pub(crate) struct Client {
     stream: BufReader<TcpStream>,
     packet: Vec<u8>,
 }
 
 impl Client {
-    fn connect(port: u16) -> Result<Self> {
+    pub(crate) fn connect(port: u16) -> Result<Self> {
         /// PROTOCOL_41, SECURE_CONNECTION, CONNECT_WITH_DB, PLUGIN_AUTH, TRANSACTIONS, MULTI_STATEMENTS and
         /// MULTI_RESULTS.
         const CAPABILITIES: u32 = 0x200 | 0x8000 | 0x8 | 0x8_0000 | 0x2000 | 0x1_0000 | 0x2_0000;
@@ -114,12 +114,12 @@ impl Client {
     }
 
     /// Requests a ticket, as Flickr's clients do.
-    fn ask(&mut self, together: bool) -> Result<()> {
+    pub(crate) fn ask(&mut self, together: bool) -> Result<()> {
         self.query(if together { BOTH } else { MINT })
     }
 
     /// The answer to the first statement.
-    fn minted(&mut self, together: bool) -> Result<()> {
+    pub(crate) fn minted(&mut self, together: bool) -> Result<()> {
         self.read()?;
         while self.packet.starts_with(DEADLOCK) {
             self.ask(together)?;
@@ -129,7 +129,7 @@ impl Client {
     }
 
     /// The answer to the second.
-    fn ticket(&mut self) -> Result<u64> {
+    pub(crate) fn ticket(&mut self) -> Result<u64> {
         // One column, its description, the end of these, one row, and the end of the rows.
         self.read()?;
         self.fine()?;

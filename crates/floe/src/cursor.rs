@@ -65,8 +65,8 @@ impl Owned {
     }
 }
 
-/// Positions that were drawn: they belong to the caller.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Positions that were drawn: they belong to the caller. A copy would mint them a second time.
+#[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Drawn {
     pub(crate) start: u64,
     pub(crate) count: u64,
@@ -78,7 +78,7 @@ pub(crate) struct Drawn {
 }
 
 /// What a draw came to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Draw {
     Got(Drawn),
     /// The next position that could be drawn is at or past the limit.

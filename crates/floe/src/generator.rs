@@ -498,7 +498,7 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
         let stamp = shared.look()?;
         let until = |due: UnixMillis| u64::try_from(due.since(stamp.time())).unwrap_or(0);
         // A batch that was drawn before the era ended is not handed out.
-        *drawn = drawn.filter(|&(_, era)| mutate!(era == stamp.era(), BatchOutlivesItsEra => true));
+        *drawn = drawn.take().filter(|(_, era)| mutate!(*era == stamp.era(), BatchOutlivesItsEra => true));
         if drawn.is_none() {
             let further = shared.max_wait_ms / stream.layout.tick_millis();
             let draw = stream.draw(stamp, *count, true, if *count > 1 { further } else { 0 })?;
@@ -517,14 +517,14 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
                 }
             }
         }
-        match drawn {
-            Some((got, _)) => {
+        match drawn.take() {
+            Some((got, era)) => {
                 let at = stream.due(got.start + got.count - 1);
                 match mutate!(until(at), BatchHandedOutEarly => until(at).saturating_sub(stream.layout.tick_millis()))
                 {
-                    0 => Ok(Step::Ready(*got)),
+                    0 => Ok(Step::Ready(got)),
                     millis => {
-                        *due = Some(at);
+                        (*drawn, *due) = (Some((got, era)), Some(at));
                         Ok(Step::Wait { millis: Some(millis) })
                     }
                 }

@@ -60,7 +60,7 @@ impl SegmentSupply {
     #[inline]
     pub(crate) fn draw(&self, era: u64, count: u64, whole: bool) -> Draw {
         let draw = self.shared.cursor.draw(era, count, whole, MAX_MARK, |next| next);
-        match draw {
+        match &draw {
             // The spare is now in use. The next spare is reserved before it is needed.
             Draw::Got(drawn) if drawn.left < self.low.load(Ordering::Relaxed) => self.shared.want(0),
             Draw::Got(_) => {}

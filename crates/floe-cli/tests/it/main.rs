@@ -25,6 +25,7 @@ mod log;
 mod mint;
 #[cfg(unix)]
 mod offered;
+mod open_files;
 mod own_kind;
 mod pause;
 mod process;

@@ -166,6 +166,47 @@ async fn exhausted_is_not_hidden() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_is_used_up_is_shown_to_operators() {
+    // Numbers up to 15.
+    let short = |name: &str| counter(name) + "form = \"base62 bits=4\"\n";
+    let server = Server::of(&(short("rows") + &short("seats"))).await;
+    until("the names to be there", || async { (server.get("/readyz").await.status() == 200).then_some(()) })
+        .await;
+    for (used_up, states, ready) in [
+        (None, ["ready", "ready"], 200),
+        (Some("seats"), ["ready", "exhausted"], 200),
+        // Only now is there no name to mint from.
+        (Some("rows"), ["exhausted", "exhausted"], 503),
+    ] {
+        if let Some(name) = used_up {
+            assert_eq!(server.mint(name, 15).await.len(), 15);
+        }
+        for (name, state) in ["rows", "seats"].into_iter().zip(states) {
+            if state == "exhausted" {
+                let body = server.problem(&format!("/v1/mint/{name}"), 507).await;
+                assert_eq!(body["type"], "/problems/exhausted");
+            }
+            let page = server.json("/v1/names").await;
+            let report = page["names"].as_array().unwrap().iter().find(|report| report["name"] == name);
+            assert_eq!(report.unwrap()["state"], state, "{page}");
+            assert_eq!(server.json(&format!("/v1/names/{name}")).await["state"], state);
+            let line = format!("floe_name_ready{{name=\"{name}\"}} {}", u8::from(state == "ready"));
+            let metrics = server.text("/metrics").await;
+            assert!(metrics.lines().any(|found| found == line), "{line} is not in\n{metrics}");
+        }
+        let response = server.get("/readyz").await;
+        assert_eq!(response.status(), ready, "after {used_up:?}");
+        let said = response.text().await.unwrap();
+        assert_eq!(
+            said.contains("no name can be minted from; `rows` is exhausted: "),
+            ready == 503,
+            "{said}"
+        );
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_layout_whose_time_is_over_is_not_served() {
     let config = file(
         "[[name]]\nname = \"old\"\nkind = \"snowflake\"\nlayout = \"time:20 worker:4 sequence:4\"\ntick = \"1ms\"\nepoch = \"2020-01-01T00:00:00Z\"\n",
