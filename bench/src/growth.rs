@@ -49,11 +49,12 @@ impl Growth {
 fn batches(growth: &mut Growth) -> Result<bool> {
     println!("IDs in one batch, ns an ID");
     let mut sound = true;
+    let ids = if growth.quick { MANY / 10 } else { MANY };
     for size in growth.counts([1, 10, 100, 1_000, 10_000, 100_000, 1_000_000]) {
         let at_once = usize::try_from(size)?;
         let floe = Floe::open(Memory::default())?;
         let generator = ready(&floe, vast)?;
-        let outcome = run(1, MANY, || {
+        let outcome = run(1, ids, || {
             let generator = generator.clone();
             move |ids: &mut [Id]| {
                 for places in ids.chunks_mut(at_once) {
