@@ -92,7 +92,7 @@ fn distribution(threads: usize, share: u64, curves: &mut Curves) -> Result<bool>
     for (percent, one_in) in PERCENTILES {
         let micros = micros(&all.nanos, percent);
         print!(" {micros:>8.2}");
-        let (chart, name) = (format!("a mint on {threads} threads, µs"), format!("at {share} %"));
+        let (chart, name) = (format!("a mint, threads: {threads}, µs"), format!("at {share} %"));
         curves.add(&chart, "one in … is slower", &name, (one_in, micros));
     }
     println!(" {:>9.2} {:>12} {twice:>6}", micros(&all.nanos, 100.0), all.waited);
