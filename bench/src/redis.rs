@@ -65,7 +65,9 @@ fn measure(port: u16, key: &str, depth: u32, requests: u32) -> Result<(u64, Dura
         .output()?;
     let text = String::from_utf8(output.stdout)?;
     let rate = text.lines().last().and_then(|line| line.split(',').nth(1)?.trim_matches('"').parse().ok());
-    let rate: f64 = rate.ok_or_else(|| format!("redis-benchmark said no rate: {text}"))?;
+    let rate: f64 = rate.ok_or_else(|| {
+        format!("redis-benchmark said no rate: {text}{}", String::from_utf8_lossy(&output.stderr))
+    })?;
     Ok((requests.into(), Duration::from_secs_f64(f64::from(requests) / rate)))
 }
 
