@@ -5,11 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::Result;
-use crate::limits::{ATOMIC_ADD, COUNTER};
+use crate::limits::{ATOMIC_ADD, COUNTER, ROUND_TRIP};
 use crate::machine::Machine;
 use crate::measure::Outcome;
 use crate::rows::{self, Row};
-use crate::{plot, table};
+use crate::{plot, servers, table};
 
 /// The rows to compare, and for how long.
 pub(crate) struct Comparison {
@@ -19,24 +19,27 @@ pub(crate) struct Comparison {
     pub(crate) out: PathBuf,
     /// Parts of the names of the wanted rows; if empty, all rows. The limits always run.
     pub(crate) wanted: Vec<String>,
+    /// The binary `floe` that is measured beside other servers, if it is wanted.
+    pub(crate) servers: Option<PathBuf>,
 }
 
 impl Default for Comparison {
     fn default() -> Self {
-        Self { quick: false, out: PathBuf::from("target/bench"), wanted: Vec::new() }
+        Self { quick: false, out: PathBuf::from("target/bench"), wanted: Vec::new(), servers: None }
     }
 }
 
 /// One row on this many threads, round by round.
 pub(crate) struct Line {
     pub(crate) group: &'static str,
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
+    /// 0 for a server, whose name says how many clients it has.
     pub(crate) threads: usize,
     pub(crate) rounds: Vec<Outcome>,
 }
 
 impl Comparison {
-    /// Measures, prints the table and writes it. Returns whether no ID occurred twice.
+    /// Measures, prints the table and writes it. Returns whether no ID occurred twice, and the servers did what they must.
     ///
     /// # Errors
     /// A row that could not run, a part of a name that matches no row, a folder that cannot be written.
@@ -47,7 +50,7 @@ impl Comparison {
         let mut lines: Vec<(Row, Line)> = Vec::new();
         for row in rows {
             for &threads in row.threads {
-                let line = Line { group: row.group, name: row.name, threads, rounds: Vec::new() };
+                let line = Line { group: row.group, name: row.name.to_owned(), threads, rounds: Vec::new() };
                 lines.push((row, line));
             }
         }
@@ -60,7 +63,10 @@ impl Comparison {
                 line.rounds.push(outcome.map_err(|error| format!("{}: {error}", line.name))?);
             }
         }
-        let lines: Vec<Line> = lines.into_iter().map(|(_, line)| line).collect();
+        let mut lines: Vec<Line> = lines.into_iter().map(|(_, line)| line).collect();
+        if let Some(binary) = &self.servers {
+            lines.extend(servers::all(binary, self.quick)?);
+        }
         let markdown = table::markdown(&machine, rounds, &lines);
         print!("{markdown}");
         let json = table::text(&table::json(&machine, rounds, &lines));
@@ -69,7 +75,7 @@ impl Comparison {
             fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         }
         println!("\nWritten to {}: bench.md, bench.json, bench.svg.", self.out.display());
-        Ok(lines.iter().all(|line| line.repeated() == 0))
+        Ok(servers::sound(&lines))
     }
 
     fn rows(&self) -> Result<Vec<Row>> {
@@ -98,6 +104,16 @@ impl Line {
         self.median(|outcome| outcome.first)
     }
 
+    /// Nanoseconds of the server's processor per ID, if they were measured.
+    pub(crate) fn server_nanos(&self) -> Option<f64> {
+        self.median(|outcome| outcome.server)
+    }
+
+    /// IDs a second.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        self.nanos().map(|nanos| 1e9 / nanos)
+    }
+
     fn median(&self, of: impl Fn(&Outcome) -> Option<f64>) -> Option<f64> {
         if self.repeated() > 0 {
             return None;
@@ -118,21 +134,23 @@ impl Line {
     }
 }
 
-/// How many times longer than a limit a line takes on the same number of threads.
+/// How many times longer than a limit a line takes on the same number of threads; a server, than the limit on one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Ratios {
     pub(crate) counter: Option<f64>,
     pub(crate) atomic_add: Option<f64>,
+    pub(crate) round_trip: Option<f64>,
 }
 
 impl Ratios {
-    /// The ratios of `line`. `None` if one of the two was not measured on as many threads, or does not count.
+    /// The ratios of `line`. `None` if the limit was not measured on as many threads, or does not count.
     pub(crate) fn of(line: &Line, lines: &[Line]) -> Self {
         let to = |name: &str| {
-            let limit = lines.iter().find(|limit| limit.name == name && limit.threads == line.threads)?;
+            let threads = line.threads.max(1);
+            let limit = lines.iter().find(|limit| limit.name == name && limit.threads == threads)?;
             Some(line.nanos()? / limit.nanos()?)
         };
-        Self { counter: to(COUNTER), atomic_add: to(ATOMIC_ADD) }
+        Self { counter: to(COUNTER), atomic_add: to(ATOMIC_ADD), round_trip: to(ROUND_TRIP) }
     }
 }
 
@@ -141,18 +159,22 @@ pub(crate) mod tests {
     use std::time::Duration;
 
     use super::{Comparison, Line, Ratios};
-    use crate::limits::{ATOMIC_ADD, COUNTER};
+    use crate::limits::{ATOMIC_ADD, COUNTER, ROUND_TRIP};
     use crate::measure::{Ids, Outcome};
 
     /// A line with this many nanoseconds per ID in each round, and this many repeated IDs in the first.
-    pub(crate) fn line(name: &'static str, threads: usize, nanos: &[u64], repeated: u64) -> Line {
+    pub(crate) fn line(name: &str, threads: usize, nanos: &[u64], repeated: u64) -> Line {
         let round = |(round, nanos): (usize, &u64)| {
             let repeated = if round == 0 { repeated } else { 0 };
             let ids = Some(Ids { unique: 100 - repeated, repeated });
-            Outcome { elapsed: Duration::from_nanos(nanos * 100), made: 100, first: None, ids }
+            Outcome::of_server(100, Duration::from_nanos(nanos * 100), ids)
         };
         let rounds = nanos.iter().enumerate().map(round).collect();
-        Line { group: "Group", name, threads, rounds }
+        Line { group: "Group", name: name.to_owned(), threads, rounds }
+    }
+
+    fn ratios(counter: Option<f64>, atomic_add: Option<f64>, round_trip: Option<f64>) -> Ratios {
+        Ratios { counter, atomic_add, round_trip }
     }
 
     #[test]
@@ -166,7 +188,7 @@ pub(crate) mod tests {
     fn a_row_that_repeats_an_id_has_no_figure_and_no_ratio() {
         let lines = [line(COUNTER, 1, &[2, 2, 2], 0), line("row", 1, &[1, 1, 1], 1)];
         assert_eq!((lines[1].nanos(), lines[1].repeated()), (None, 1));
-        assert_eq!(Ratios::of(&lines[1], &lines), Ratios { counter: None, atomic_add: None });
+        assert_eq!(Ratios::of(&lines[1], &lines), ratios(None, None, None));
     }
 
     #[test]
@@ -178,9 +200,14 @@ pub(crate) mod tests {
             line(ATOMIC_ADD, 2, &[8], 0),
             line("row", 2, &[4], 0),
             line("row", 16, &[4], 0),
+            line(ROUND_TRIP, 1, &[50], 0),
+            line(ROUND_TRIP, 2, &[1], 0),
+            // A server.
+            line("row", 0, &[100], 0),
         ];
-        assert_eq!(Ratios::of(&lines[4], &lines), Ratios { counter: Some(4.0), atomic_add: Some(0.5) });
-        assert_eq!(Ratios::of(&lines[5], &lines), Ratios { counter: None, atomic_add: None });
+        assert_eq!(Ratios::of(&lines[4], &lines), ratios(Some(4.0), Some(0.5), Some(4.0)));
+        assert_eq!(Ratios::of(&lines[5], &lines), ratios(None, None, None));
+        assert_eq!(Ratios::of(&lines[8], &lines), ratios(Some(50.0), Some(20.0), Some(2.0)));
     }
 
     #[test]

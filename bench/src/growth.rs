@@ -12,6 +12,8 @@ use floe::{
 };
 
 use crate::Result;
+use crate::compare::Comparison;
+use crate::curves::Curves;
 use crate::measure::{now, run};
 use crate::rows::{MANY, ready, vast};
 use crate::serve::resident_kib;
@@ -19,25 +21,43 @@ use crate::serve::resident_kib;
 /// When the clocks of the nodes begin.
 const NOW: i64 = 1_767_225_600_000;
 
-/// Prints each curve. Returns whether no ID came twice.
-pub(crate) fn report() -> Result<bool> {
-    let sound = batches()?;
-    names()?;
-    slots()?;
-    nodes()?;
+/// The curves, and whether their largest figures are left out.
+struct Growth {
+    curves: Curves,
+    quick: bool,
+}
+
+/// Prints each curve and writes them all. Returns whether no ID came twice.
+pub(crate) fn report(options: &Comparison) -> Result<bool> {
+    let mut growth = Growth { curves: Curves::default(), quick: options.quick };
+    let sound = batches(&mut growth)?;
+    names(&mut growth)?;
+    slots(&mut growth)?;
+    nodes(&mut growth)?;
+    growth.curves.write(&options.out, "growth")?;
     Ok(sound)
 }
 
-fn batches() -> Result<bool> {
+impl Growth {
+    /// Those of the counts that are measured.
+    fn counts<const N: usize>(&self, counts: [u32; N]) -> impl Iterator<Item = u32> + use<N> {
+        let most = if self.quick { 10_000 } else { u32::MAX };
+        counts.into_iter().filter(move |count| *count <= most)
+    }
+}
+
+fn batches(growth: &mut Growth) -> Result<bool> {
     println!("IDs in one batch, ns an ID");
     let mut sound = true;
-    for size in [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000] {
+    let ids = if growth.quick { MANY / 10 } else { MANY };
+    for size in growth.counts([1, 10, 100, 1_000, 10_000, 100_000, 1_000_000]) {
+        let at_once = usize::try_from(size)?;
         let floe = Floe::open(Memory::default())?;
         let generator = ready(&floe, vast)?;
-        let outcome = run(1, MANY, || {
+        let outcome = run(1, ids, || {
             let generator = generator.clone();
             move |ids: &mut [Id]| {
-                for places in ids.chunks_mut(size) {
+                for places in ids.chunks_mut(at_once) {
                     let batch = generator.mint_many(u64::try_from(places.len())?)?;
                     places.iter_mut().zip(batch).for_each(|(place, id)| *place = id);
                 }
@@ -46,14 +66,18 @@ fn batches() -> Result<bool> {
         })?;
         sound &= outcome.repeated() == 0;
         println!("{size:>10} {:>8.2}", outcome.nanos_per_id());
+        let point = (f64::from(size), outcome.nanos_per_id());
+        growth.curves.add("an ID of a batch, ns", "IDs in the batch", "mint_many", point);
     }
     Ok(sound)
 }
 
 /// Segments, each asked for one number: all of them kept, and unloaded one by one. The ledger is in memory too.
-fn names() -> Result<()> {
+fn names(growth: &mut Growth) -> Result<()> {
+    const TIME: &str = "a name, µs";
+    const MEMORY: &str = "memory of a name, its record included, KB";
     println!("names: us to define one, KB of each, us to load one again");
-    for count in [10, 1_000, 100_000] {
+    for count in growth.counts([10, 1_000, 100_000]) {
         let floe = Floe::open(Memory::default())?;
         let (before, begun) = (resident_kib(std::process::id())?, now());
         for number in 0..count {
@@ -70,11 +94,14 @@ fn names() -> Result<()> {
         let again = micros_each(begun.elapsed(), again);
         let kib = f64::from(loaded.saturating_sub(before)) / f64::from(count);
         println!("{count:>10} {each:>8.1} {kib:>8.2} {again:>8.1}");
+        growth.curves.add(TIME, "names", "define", (f64::from(count), each));
+        growth.curves.add(TIME, "names", "load again", (f64::from(count), again));
+        growth.curves.add(MEMORY, "names", "loaded", (f64::from(count), kib));
     }
     println!(
         "names that pass by, each unloaded after its number: us for each, MB more at the end, most of them the ledger's"
     );
-    for count in [1_000, 100_000, 1_000_000] {
+    for count in growth.counts([1_000, 100_000, 1_000_000]) {
         let floe = Floe::open(Memory::default())?;
         let (before, begun) = (resident_kib(std::process::id())?, now());
         for number in 0..count {
@@ -84,6 +111,8 @@ fn names() -> Result<()> {
         let each = micros_each(begun.elapsed(), count);
         let kib = resident_kib(std::process::id())?.saturating_sub(before);
         println!("{count:>10} {each:>8.1} {:>8.1}", f64::from(kib) / 1024.0);
+        growth.curves.add(TIME, "names", "define, mint, unload", (f64::from(count), each));
+        growth.curves.add(MEMORY, "names", "unloaded", (f64::from(count), f64::from(kib) / f64::from(count)));
     }
     Ok(())
 }
@@ -104,7 +133,7 @@ fn micros_each(elapsed: Duration, count: u32) -> f64 {
 }
 
 /// A node that looks for a free slot where others have taken some of 2^20.
-fn slots() -> Result<()> {
+fn slots(growth: &mut Growth) -> Result<()> {
     const BITS: u32 = 20;
     println!("taken slots of 2^20: calls to the ledger and ms until the first ID");
     let layout: Layout = "time:41 worker:20 sequence:2 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse()?;
@@ -129,7 +158,15 @@ fn slots() -> Result<()> {
         let floe = Floe::builder().max_wait(Duration::from_secs(60)).open(ledger.clone())?;
         floe.snowflake("orders", layout.clone())?.mint()?;
         let (calls, millis) = (floe.status().calls, begun.elapsed().as_secs_f64() * 1e3);
-        println!("{taken:>10} {:>8} {millis:>8.1}", calls.granted + calls.refused);
+        let calls = u32::try_from(calls.granted + calls.refused)?;
+        println!("{taken:>10} {calls:>8} {millis:>8.1}");
+        let free = f64::from((1 << BITS) - u32::try_from(taken)?);
+        growth.curves.add(
+            "calls to the ledger for a slot",
+            "free slots of 2^20",
+            "calls",
+            (free, calls.into()),
+        );
         floe.close();
     }
     Ok(())
@@ -141,12 +178,13 @@ fn system_millis() -> i64 {
 }
 
 /// Nodes that each mint an ID a second, on one ledger and one clock, which is a number.
-fn nodes() -> Result<()> {
+fn nodes(growth: &mut Growth) -> Result<()> {
     println!(
         "nodes, each with an ID a second: windows that they reserve a second, and questions for the ledger's clock"
     );
     let layout: Layout = "time:41 worker:17 sequence:5 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse()?;
-    for (window, count) in [(3, 10), (3, 1_000), (30, 1_000), (30, 10_000), (30, 100_000)] {
+    let (short, long) = (growth.counts([10, 1_000]), growth.counts([1_000, 10_000, 100_000]));
+    for (window, count) in short.map(|count| (3, count)).chain(long.map(|count| (30, count))) {
         let seconds = 240;
         let (time, ledger) = (Arc::new(AtomicI64::new(0)), Memory::default());
         let nodes =
@@ -171,6 +209,8 @@ fn nodes() -> Result<()> {
         #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
         let [windows, clock] = calls.map(|calls| calls as f64 / f64::from(seconds));
         println!("{window:>4} s {count:>10} {windows:>10.2} {clock:>10.2}");
+        let name = format!("windows of {window} s");
+        growth.curves.add("windows reserved a second", "nodes", &name, (f64::from(count), windows));
     }
     Ok(())
 }

@@ -10,11 +10,12 @@ use std::time::Duration;
 use floe::Floe;
 use floe_testbed::Postgres;
 
-use crate::measure::{Outcome, now};
+use crate::compare::Line;
+use crate::measure::{Outcome, check, pass};
+use crate::servers::{self, Row};
 use crate::{Result, rows};
 
-/// How long each measurement takes, and how often the two alternate.
-const SECONDS: u64 = 5;
+/// How often the servers alternate.
 const ROUNDS: usize = 3;
 /// Clients of the counter, and connections of pgbench.
 const CLIENTS: usize = 64;
@@ -24,35 +25,33 @@ const TIMES_NEXTVAL: f64 = 3.5;
 const DEARER: f64 = 1.05;
 
 type Mint = fn(&Floe) -> Result<Outcome>;
-type Run<'a> = Box<dyn Fn() -> Result<f64> + 'a>;
+const NEXTVAL: &str = "PostgreSQL, select nextval, 16 connections of pgbench";
+const COUNTER: &str = "floe counter on PostgreSQL, 64 clients on two threads";
 
-/// Measures a counter with clients on one node, and on four, beside `select nextval`. Prints the ratio, and returns
-/// whether the counter is fast enough.
-pub(crate) fn counter() -> Result<bool> {
+/// Measures a counter with clients on one node, and on four, beside `select nextval`.
+pub(crate) fn counter(quick: bool) -> Result<Vec<Line>> {
+    let time = Duration::from_secs(if quick { 1 } else { 5 });
     let server = Postgres::start(&["synchronous_commit=on", "fsync=on"]);
     server.psql("CREATE SEQUENCE numbers");
-    println!("{:<54} {:>12} {:>12} {:>12}", "a second", "round 1", "round 2", "round 3");
-    let rows: [(&str, Run<'_>); 5] = [
-        ("pgbench, select nextval, 16 connections", Box::new(|| nextval(&server, "simple"))),
-        ("pgbench, the same, prepared", Box::new(|| nextval(&server, "prepared"))),
-        ("floe counter, 64 clients on two threads", Box::new(|| counts_of_tasks(&server))),
-        ("floe counter, 64 threads of one node", Box::new(|| counts(&server, 1))),
-        ("floe counter, 16 threads of each of four nodes", Box::new(|| counts(&server, 4))),
+    let rows = vec![
+        Row::new(NEXTVAL, 0, || nextval(&server, "simple", time)),
+        Row::new("the same, prepared", 0, || nextval(&server, "prepared", time)),
+        Row::new(COUNTER, 0, || counts_of_tasks(&server, time)),
+        Row::new("floe counter on PostgreSQL, 64 threads of one node", 0, || counts(&server, 1, time)),
+        Row::new("floe counter on PostgreSQL, 16 threads of each of 4 nodes", 0, || counts(&server, 4, time)),
     ];
-    let mut results = rows.each_ref().map(|_| Vec::new());
-    for _ in 0..ROUNDS {
-        for ((_, run), results) in rows.iter().zip(&mut results) {
-            results.push(run()?);
-        }
+    servers::in_turn(ROUNDS, rows)
+}
+
+/// Whether the counter is as many times as fast as `nextval` as it must be, if both were measured.
+pub(crate) fn is_fast_enough(lines: &[Line]) -> bool {
+    let rate = |name: &str| lines.iter().find(|line| line.name == name)?.rate();
+    let ratio = rate(COUNTER).zip(rate(NEXTVAL)).map(|(counter, nextval)| counter / nextval);
+    let fast = ratio.is_none_or(|ratio| ratio >= TIMES_NEXTVAL);
+    if !fast {
+        println!("{COUNTER}: at least {TIMES_NEXTVAL} times nextval is wanted");
     }
-    for ((name, _), results) in rows.iter().zip(&results) {
-        print!("{name:<54}");
-        results.iter().for_each(|rate| print!(" {rate:>12.0}"));
-        println!();
-    }
-    let ratio = median(&results[2]) / median(&results[0]);
-    println!("64 clients on two threads against nextval: {ratio:.2}, at least {TIMES_NEXTVAL} wanted");
-    Ok(ratio >= TIMES_NEXTVAL)
+    fast
 }
 
 /// Measures a snowflake and a segment on a ledger in memory and on PostgreSQL, in turn. Windows and segments are
@@ -92,23 +91,32 @@ fn median(results: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-fn nextval(server: &Postgres, protocol: &str) -> Result<f64> {
+/// pgbench throws the numbers away. The sequence itself says that it gave as many as pgbench counted.
+fn nextval(server: &Postgres, protocol: &str, time: Duration) -> Result<Outcome> {
     let script = server.home().write("nextval.sql", "select nextval('numbers');\n");
+    let next = || server.psql("SELECT nextval('numbers')").parse::<u64>();
+    let before = next()?;
     let output = Command::new(Postgres::tool("pgbench"))
         .args(["-h", "127.0.0.1", "-U", "postgres", "-n", "-j", "2", "-M", protocol, "-f"])
         .arg(script)
-        .args(["-p", &server.port().to_string(), "-c", &CONNECTIONS.to_string(), "-T", &SECONDS.to_string()])
-        .arg("postgres")
+        .args(["-p", &server.port().to_string(), "-c", &CONNECTIONS.to_string()])
+        .args(["-T", &time.as_secs().to_string(), "postgres"])
         .output()?;
     let text = String::from_utf8(output.stdout)?;
-    let rate = text.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next()?.parse().ok());
-    rate.ok_or_else(|| {
-        format!("pgbench said no rate: {text}{}", String::from_utf8_lossy(&output.stderr)).into()
-    })
+    let after =
+        |label: &str| text.lines().find_map(|line| line.strip_prefix(label)?.split_whitespace().next());
+    let said = || format!("pgbench said no rate: {text}{}", String::from_utf8_lossy(&output.stderr));
+    let count: u32 = after("number of transactions actually processed:").ok_or_else(said)?.parse()?;
+    let rate: f64 = after("tps = ").ok_or_else(said)?.parse()?;
+    let given = next()? - before - 1;
+    if given < u64::from(count) {
+        return Err(format!("{count} answers came, and the sequence gave {given} numbers").into());
+    }
+    Ok(Outcome::of_server(count.into(), Duration::from_secs_f64(f64::from(count) / rate), None))
 }
 
 /// Clients that request one number at a time and share two threads, as pgbench's clients do.
-fn counts_of_tasks(server: &Postgres) -> Result<f64> {
+fn counts_of_tasks(server: &Postgres, time: Duration) -> Result<Outcome> {
     let floe = Floe::open(floe_ledger::open_in(&server.url(), "bench")?)?;
     let counter = floe.counter("visits")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
@@ -125,15 +133,15 @@ fn counts_of_tasks(server: &Postgres) -> Result<f64> {
                 Ok::<_, floe::MintError>(numbers)
             });
         }
-        tokio::time::sleep(Duration::from_secs(SECONDS)).await;
+        tokio::time::sleep(time).await;
         stop.store(true, Ordering::Relaxed);
         clients.join_all().await
     });
-    checked(numbers.into_iter().collect::<std::result::Result<_, _>>()?)
+    checked(numbers.into_iter().collect::<std::result::Result<_, _>>()?, time)
 }
 
 /// Clients that request one number at a time, each on its own thread, on this many nodes.
-fn counts(server: &Postgres, nodes: usize) -> Result<f64> {
+fn counts(server: &Postgres, nodes: usize, time: Duration) -> Result<Outcome> {
     let stop = AtomicBool::new(false);
     let floes = (0..nodes)
         .map(|_| Ok(Floe::open(floe_ledger::open_in(&server.url(), "bench")?)?))
@@ -152,28 +160,21 @@ fn counts(server: &Postgres, nodes: usize) -> Result<f64> {
                 })
             })
             .collect();
-        let end = now() + Duration::from_secs(SECONDS);
-        while let Some(left) = end.checked_duration_since(now()) {
-            thread::park_timeout(left);
-        }
+        pass(time);
         stop.store(true, Ordering::Relaxed);
         clients
             .into_iter()
             .map(|client| client.join().unwrap_or_else(|_| Err("a client panicked".into())))
             .collect()
     });
-    checked(numbers.into_iter().collect::<Result<_>>()?)
+    checked(numbers.into_iter().collect::<Result<_>>()?, time)
 }
 
-/// The rate, after a check that every client's numbers increase and none occurs twice.
-fn checked(numbers: Vec<Vec<u64>>) -> Result<f64> {
+/// Checks that every client's numbers increase, and how many occur twice.
+fn checked(numbers: Vec<Vec<u64>>, time: Duration) -> Result<Outcome> {
     if numbers.iter().any(|numbers| !numbers.is_sorted_by(|a, b| a < b)) {
         return Err("a client saw the counter go back".into());
     }
-    let mut all: Vec<u64> = numbers.into_iter().flatten().collect();
-    all.sort_unstable();
-    if all.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err("the counter repeated a number".into());
-    }
-    Ok(all.len() as f64 / SECONDS as f64)
+    let all: Vec<u64> = numbers.into_iter().flatten().collect();
+    Ok(Outcome::of_server(u64::try_from(all.len())?, time, Some(check(all)?)))
 }

@@ -14,6 +14,7 @@ use crate::rows::{BATCH, MANY, Row, THREADS};
 /// The rows to which all others are compared.
 pub(crate) const COUNTER: &str = "plain counter, one a thread";
 pub(crate) const ATOMIC_ADD: &str = "atomic add, shared";
+pub(crate) const ROUND_TRIP: &str = "send and recv of 8 bytes over loopback";
 
 /// The rows of this group.
 pub(crate) fn rows() -> Vec<Row> {
@@ -22,7 +23,7 @@ pub(crate) fn rows() -> Vec<Row> {
         row(COUNTER, MANY, counters),
         row(ATOMIC_ADD, MANY, atomic_add),
         row("memset of 8 bytes an ID, 1,000 IDs at a time", MANY, memset),
-        row("send and recv of 8 bytes over loopback", 100_000, round_trips),
+        row(ROUND_TRIP, 100_000, round_trips),
     ]
 }
 

@@ -211,11 +211,21 @@ impl Connection {
 
     /// Sends a request, and reads the one ID from the answer.
     pub(crate) fn call(&mut self, wire: &Wire) -> Result<u128> {
+        self.send(wire, 1)?;
+        self.receive(wire)
+    }
+
+    /// Sends a request this many times at once. Each of them needs a [`receive`](Self::receive).
+    pub(crate) fn send(&mut self, wire: &Wire, times: usize) -> Result<()> {
         let request = match wire {
             Wire::Http(request) | Wire::Redis(request) | Wire::Memcached(request) => request.as_bytes(),
             Wire::Thrift => GET_ID,
         };
-        self.stream.get_mut().write_all(request)?;
+        Ok(self.stream.get_mut().write_all(&request.repeat(times))?)
+    }
+
+    /// Reads the one ID from the next answer.
+    pub(crate) fn receive(&mut self, wire: &Wire) -> Result<u128> {
         match wire {
             Wire::Http(_) => {
                 let body = self.http_body()?;
@@ -228,6 +238,10 @@ impl Connection {
             }
             Wire::Memcached(_) => {
                 let head = self.read_line()?;
+                // The answer to `incr` is the number alone.
+                if let Ok(number) = head.parse() {
+                    return Ok(number);
+                }
                 if !head.starts_with("VALUE ") {
                     return Err(format!("no value: {head}").into());
                 }

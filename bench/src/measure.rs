@@ -19,7 +19,10 @@ pub(crate) struct Outcome {
     /// Nanoseconds for each of the first IDs, which are not in `elapsed`. `None` for several threads: for so few IDs
     /// that would measure the time until the last thread is awake.
     pub(crate) first: Option<f64>,
-    /// All IDs of the run, including the first ones. `None` if the row makes no IDs.
+    /// Nanoseconds of a server's processor for each of `made`, if that was measured.
+    pub(crate) server: Option<f64>,
+    /// All IDs of the run, including the first ones. Of a server whose answers are thrown away, the IDs of the checked
+    /// client ([`Witness`](crate::servers::Witness)). `None` if the row makes no IDs.
     pub(crate) ids: Option<Ids>,
 }
 
@@ -35,6 +38,11 @@ impl Outcome {
     #[expect(clippy::cast_precision_loss, reason = "a rate for people to read")]
     pub(crate) fn nanos_per_id(&self) -> f64 {
         self.elapsed.as_nanos() as f64 / self.made as f64
+    }
+
+    /// Of a server that answered this many requests in this time.
+    pub(crate) fn of_server(made: u64, elapsed: Duration, ids: Option<Ids>) -> Self {
+        Self { elapsed, made, first: None, server: None, ids }
     }
 
     /// IDs that were repeated.
@@ -162,7 +170,7 @@ where
     let first_nanos = |cold: Duration| cold.as_nanos() as f64 / first as f64;
     let first_nanos = (threads == 1 && first > 0).then(|| first_nanos(spans[0].0));
     let made = u64::try_from((count - first) * threads)?;
-    Ok((Outcome { elapsed, made, first: first_nanos, ids: None }, all))
+    Ok((Outcome { elapsed, made, first: first_nanos, server: None, ids: None }, all))
 }
 
 /// Fills `ids` one by one.

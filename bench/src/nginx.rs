@@ -8,8 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::Result;
-use crate::measure::now;
+use crate::compare::Line;
+use crate::measure::{Outcome, now};
 use crate::serve::Subject;
+use crate::servers::{self, Row, Witness};
 
 const ROUNDS: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -17,48 +19,42 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The request to both.
 const PATH: &str = "/api/snowflake/get/snowflake";
 
-/// Measures both in turn and prints medians and the ratio.
+/// Measures both in turn.
 ///
 /// # Errors
 /// `nginx` or `wrk` is not installed.
-pub(crate) fn report(binary: &Path) -> Result<bool> {
-    for (tool, package) in [("wrk", "wrk"), ("nginx", "nginx-light")] {
-        let found = Command::new(tool).arg("-v").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        if found.is_err() {
-            return Err(
-                format!("there is no {tool}: install it (on Debian, apt-get install {package})").into()
-            );
-        }
-    }
+pub(crate) fn rows(binary: &Path, quick: bool) -> Result<Vec<Line>> {
+    servers::need("wrk", "wrk")?;
+    servers::need("nginx", "nginx-light")?;
     let floe = Subject::start(binary, "")?;
     let nginx = Nginx::start()?;
-    let mut rows =
-        [("nginx, a constant", nginx.port, Vec::new()), ("floe, snowflake", floe.port, Vec::new())];
-    for _ in 0..ROUNDS {
-        for (_, port, rates) in &mut rows {
-            rates.push(measure(*port)?);
-        }
-    }
-    println!("{:<22} {:>12} {:>8}", "GET, 50 connections", "a second", "ratio");
-    let mut first = None;
-    for (name, _, rates) in &mut rows {
-        rates.sort_by(f64::total_cmp);
-        let median = rates[rates.len() / 2];
-        println!("{name:<22} {median:>12.0} {:>8.2}", median / *first.get_or_insert(median));
-    }
-    Ok(true)
+    let seconds = if quick { 1 } else { 3 };
+    let url = |port: u16| format!("http://127.0.0.1:{port}{PATH}");
+    let mut witness = Witness::new(url(floe.port), servers::snowflake);
+    let rows = vec![
+        Row::new("GET by wrk, 50 connections: nginx, a constant", 0, || {
+            let (answers, elapsed) = measure(&url(nginx.port), seconds)?;
+            Ok(Outcome::of_server(answers, elapsed, None))
+        }),
+        Row::new("GET by wrk, 50 connections: floe, snowflake", 0, || {
+            witness.during(|| measure(&url(floe.port), seconds))
+        }),
+    ];
+    servers::in_turn(ROUNDS, rows)
 }
 
-fn measure(port: u16) -> Result<f64> {
-    let output = Command::new("wrk")
-        .args(["-t2", "-c50", "-d3", &format!("http://127.0.0.1:{port}{PATH}")])
-        .output()?;
+/// How many answers came, in what time.
+fn measure(url: &str, seconds: u32) -> Result<(u64, Duration)> {
+    let output = Command::new("wrk").args(["-t2", "-c50", &format!("-d{seconds}"), url]).output()?;
     let text = String::from_utf8(output.stdout)?;
     if text.contains("Non-2xx") || text.contains("Socket errors") {
         return Err(format!("wrk met errors: {text}").into());
     }
+    let answers = text.lines().find_map(|line| line.split_once(" requests in ")?.0.trim().parse().ok());
     let rate = text.lines().find_map(|line| line.strip_prefix("Requests/sec:")?.trim().parse().ok());
-    rate.ok_or_else(|| format!("wrk said no rate: {text}").into())
+    let (answers, rate): (u32, f64) =
+        answers.zip(rate).ok_or_else(|| format!("wrk said no count and rate: {text}"))?;
+    Ok((answers.into(), Duration::from_secs_f64(f64::from(answers) / rate)))
 }
 
 /// An nginx with a worker for each of floe's threads, that ends with the benchmark.

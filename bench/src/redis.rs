@@ -5,11 +5,14 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use floe_testbed::Redis;
 
 use crate::Result;
+use crate::compare::Line;
 use crate::serve::Subject;
+use crate::servers::{self, Row, Witness};
 
 const ROUNDS: usize = 3;
 const CLIENTS: &str = "50";
@@ -17,52 +20,37 @@ const CLIENTS: &str = "50";
 /// The pipelines' depths, and how many requests are measured at each.
 const DEPTHS: [(u32, u32); 3] = [(1, 200_000), (16, 1_600_000), (128, 6_400_000)];
 
-/// The result of a run.
-#[derive(Clone, Copy)]
-struct Row {
-    a_second: f64,
-    /// Microseconds of the server's processor for each request.
-    micros: f64,
-}
-
-/// Measures the two Redis, then floe's counter, segment and snowflake, at each depth, and prints medians and ratios.
-pub(crate) fn report(binary: &Path) -> Result<bool> {
+/// Measures the two Redis, then floe's counter, segment and snowflake, at each depth.
+pub(crate) fn rows(binary: &Path, quick: bool) -> Result<Vec<Line>> {
+    servers::need("redis-benchmark", "redis-tools")?;
     let redis = Redis::start(&["--save", "", "--appendonly", "no"]);
     let durable = Redis::start(&["--save", "", "--appendonly", "yes", "--appendfsync", "always"]);
     let floe = Subject::start(binary, "")?;
     let (port, process) = (floe.port, floe.server.id());
-    // Where it is, its process, the key, and the number of the one that it is compared with.
-    let subjects = [
-        (redis.port(), process_of(&redis)?, "redis", 0),
-        (durable.port(), process_of(&durable)?, "redis-always", 1),
-        (port, process, "counter", 1),
-        (port, process, "segment", 0),
-        (port, process, "snowflake", 0),
+    // What it is, where it is, its process, the key, the place of a number, and the row that it is compared with.
+    let subjects: [(_, _, _, _, servers::Place, _); 5] = [
+        ("Redis", redis.port(), process_of(&redis)?, "redis", servers::number, 0),
+        ("Redis, appendfsync always", durable.port(), process_of(&durable)?, "redis", servers::number, 1),
+        ("floe, counter", port, process, "counter", servers::number, 1),
+        ("floe, segment", port, process, "segment", servers::number, 0),
+        ("floe, snowflake", port, process, "snowflake", servers::snowflake, 0),
     ];
-    println!(
-        "{:<12} {:>6} {:>14} {:>8} {:>16} {:>8}",
-        "INCR on", "-P", "requests/s", "ratio", "server us each", "ratio"
-    );
+    let mut lines = Vec::new();
     for (depth, requests) in DEPTHS {
-        let mut rows: Vec<Vec<Row>> = subjects.iter().map(|_| Vec::new()).collect();
-        for _ in 0..ROUNDS {
-            for ((port, process, name, _), rows) in subjects.iter().zip(&mut rows) {
-                rows.push(measure(*port, *process, name, depth, requests)?);
-            }
-        }
-        let medians: Vec<Row> = rows.iter().map(|rows| median(rows)).collect();
-        for ((_, _, name, beside), row) in subjects.iter().zip(&medians) {
-            let beside = medians[*beside];
-            println!(
-                "{name:<12} {depth:>6} {:>14.0} {:>8.2} {:>16.3} {:>8.2}",
-                row.a_second,
-                row.a_second / beside.a_second,
-                row.micros,
-                row.micros / beside.micros
-            );
-        }
+        let requests = if quick { requests / 10 } else { requests };
+        let row = |(what, port, process, key, place, beside)| {
+            let mut witness = Witness::new(format!("redis://127.0.0.1:{port}/{key}"), place);
+            Row::new(format!("INCR, 50 connections, -P {depth}: {what}"), beside, move || {
+                let before = processor_micros(process)?;
+                let mut outcome = witness.during(|| measure(port, key, depth, requests))?;
+                let spent = processor_micros(process)? - before;
+                outcome.server = Some(spent * 1e3 / f64::from(requests));
+                Ok(outcome)
+            })
+        };
+        lines.extend(servers::in_turn(ROUNDS, subjects.into_iter().map(row).collect())?);
     }
-    Ok(true)
+    Ok(lines)
 }
 
 fn process_of(redis: &Redis) -> Result<u32> {
@@ -70,26 +58,17 @@ fn process_of(redis: &Redis) -> Result<u32> {
     Ok(u32::try_from(process.ok_or("redis-server does not run")?)?)
 }
 
-fn measure(port: u16, process: u32, name: &str, depth: u32, requests: u32) -> Result<Row> {
-    let before = processor_micros(process)?;
+fn measure(port: u16, key: &str, depth: u32, requests: u32) -> Result<(u64, Duration)> {
     let output = Command::new("redis-benchmark")
         .args(["-h", "127.0.0.1", "-p", &port.to_string(), "-c", CLIENTS, "-q", "--csv"])
-        .args(["-P", &depth.to_string(), "-n", &requests.to_string(), "INCR", name])
+        .args(["-P", &depth.to_string(), "-n", &requests.to_string(), "INCR", key])
         .output()?;
-    let spent = processor_micros(process)? - before;
     let text = String::from_utf8(output.stdout)?;
     let rate = text.lines().last().and_then(|line| line.split(',').nth(1)?.trim_matches('"').parse().ok());
-    let a_second = rate.ok_or_else(|| format!("redis-benchmark said no rate: {text}"))?;
-    Ok(Row { a_second, micros: spent / f64::from(requests) })
-}
-
-fn median(rows: &[Row]) -> Row {
-    let of = |value: fn(&Row) -> f64| {
-        let mut values: Vec<f64> = rows.iter().map(value).collect();
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
-    Row { a_second: of(|row| row.a_second), micros: of(|row| row.micros) }
+    let rate: f64 = rate.ok_or_else(|| {
+        format!("redis-benchmark said no rate: {text}{}", String::from_utf8_lossy(&output.stderr))
+    })?;
+    Ok((requests.into(), Duration::from_secs_f64(f64::from(requests) / rate)))
 }
 
 /// The processor time that a process has used so far, in user and system mode.

@@ -40,8 +40,9 @@ pub(crate) const MANY: usize = 10_000_000;
 const SOME: usize = 400_000;
 /// If one takes 39 us.
 const A_FEW: usize = 4_000;
-/// If one takes a write to disk.
-const FEW: usize = 1_000;
+/// If one takes 15 us. A counter reserves further ahead the longer it is busy, and reaches the most after a thousand
+/// batches, so fewer would measure how it gets there.
+const FEW: usize = 20_000;
 
 ferroid::define_snowflake_id!(Roomy, u64, reserved: 1, timestamp: 41, machine_id: 2, sequence: 20);
 

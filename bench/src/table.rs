@@ -6,26 +6,52 @@ use serde_json::{Value, json};
 
 use crate::compare::{Line, Ratios};
 use crate::machine::Machine;
+use crate::servers::GROUP;
 
 /// A table for each group.
 pub(crate) fn markdown(machine: &Machine, rounds: usize, lines: &[Line]) -> String {
     let mut text = format!("# floe beside others\n\n{}.\n", machine.markdown());
     text += &format!(
-        "Medians of {rounds} rounds, nanoseconds of wall time an ID. Every ID was checked in its run.\n"
+        "Medians of {rounds} rounds, nanoseconds of wall time an ID. Every ID was checked in its run; docs/benchmarks.md \
+         says where a server's were not.\n"
     );
     let mut group = "";
     for line in lines {
-        if line.group != group {
-            group = line.group;
+        if line.group != group && line.group == GROUP {
             let _ = write!(
                 text,
-                "\n## {group}\n\n| {:<48} | threads | ns an ID | counter | atomic add | first ns | unique IDs | twice |\n\
+                "\n## {GROUP}\n\n| {:<60} | a second | ns a request | send and recv | server's ns | checked IDs | twice |\n\
+                 |{}|---------:|-------------:|--------------:|------------:|------------:|------:|\n",
+                "row",
+                "-".repeat(62)
+            );
+        } else if line.group != group {
+            let _ = write!(
+                text,
+                "\n## {}\n\n| {:<48} | threads | ns an ID | counter | atomic add | first ns | unique IDs | twice |\n\
                  |{}|--------:|---------:|--------:|-----------:|---------:|-----------:|------:|\n",
+                line.group,
                 "row",
                 "-".repeat(50)
             );
         }
-        let Ratios { counter, atomic_add } = Ratios::of(line, lines);
+        group = line.group;
+        let Ratios { counter, atomic_add, round_trip } = Ratios::of(line, lines);
+        let unique = line.unique().map_or("-".to_owned(), |unique| unique.to_string());
+        if group == GROUP {
+            let _ = writeln!(
+                text,
+                "| {:<60} | {:>8} | {:>12} | {:>13} | {:>11} | {:>11} | {:>5} |",
+                line.name,
+                figure(line.rate()),
+                figure(line.nanos()),
+                figure(round_trip),
+                figure(line.server_nanos()),
+                unique,
+                line.repeated()
+            );
+            continue;
+        }
         let _ = writeln!(
             text,
             "| {:<48} | {:>7} | {:>8} | {:>7} | {:>10} | {:>8} | {:>10} | {:>5} |",
@@ -35,7 +61,7 @@ pub(crate) fn markdown(machine: &Machine, rounds: usize, lines: &[Line]) -> Stri
             figure(counter),
             figure(atomic_add),
             figure(line.first_nanos()),
-            line.unique().map_or("-".to_owned(), |unique| unique.to_string()),
+            unique,
             line.repeated()
         );
     }
@@ -47,7 +73,7 @@ pub(crate) fn json(machine: &Machine, rounds: usize, lines: &[Line]) -> Value {
     let rows: Vec<Value> = lines
         .iter()
         .map(|line| {
-            let Ratios { counter, atomic_add } = Ratios::of(line, lines);
+            let Ratios { counter, atomic_add, round_trip } = Ratios::of(line, lines);
             let nanos: Vec<f64> = line.rounds.iter().map(crate::measure::Outcome::nanos_per_id).collect();
             json!({
                 "group": line.group,
@@ -56,8 +82,10 @@ pub(crate) fn json(machine: &Machine, rounds: usize, lines: &[Line]) -> Value {
                 "nanos": line.nanos(),
                 "nanos_of_rounds": nanos,
                 "first_nanos": line.first_nanos(),
+                "server_nanos": line.server_nanos(),
                 "to_counter": counter,
                 "to_atomic_add": atomic_add,
+                "to_round_trip": round_trip,
                 "unique": line.unique(),
                 "repeated": line.repeated(),
             })
@@ -92,7 +120,7 @@ mod tests {
     use super::{json, markdown, text};
     use crate::compare::Line;
     use crate::compare::tests::line;
-    use crate::limits::{ATOMIC_ADD, COUNTER};
+    use crate::limits::{ATOMIC_ADD, COUNTER, ROUND_TRIP};
     use crate::machine::Machine;
 
     fn lines() -> [Line; 4] {
@@ -118,6 +146,18 @@ mod tests {
         assert_eq!(cells(&text, COUNTER)[3..6], ["2.00", "1.00", "0.40"]);
         let widths: Vec<usize> = text.lines().filter(|line| line.starts_with('|')).map(str::len).collect();
         assert_eq!(widths, vec![widths[0]; 6], "the columns stand under one another:\n{text}");
+    }
+
+    #[test]
+    fn servers_have_a_table_with_their_ratio_to_a_round_trip() {
+        let mut server = line("GET", 0, &[7_000], 0);
+        server.group = super::GROUP;
+        server.rounds[0].server = Some(350.0);
+        let text = markdown(&Machine::this(), 3, &[line(ROUND_TRIP, 1, &[3_500], 0), server]);
+        assert_eq!(cells(&text, "GET")[1..8], ["GET", "142857", "7000", "2.00", "350", "100", "0"]);
+        let table = text.split("## Servers").nth(1).unwrap_or_default();
+        let widths: Vec<usize> = table.lines().filter(|line| line.starts_with('|')).map(str::len).collect();
+        assert_eq!(widths, vec![widths[0]; 3], "the columns stand under one another:\n{text}");
     }
 
     #[test]

@@ -9,6 +9,8 @@ use floe::ledger::Memory;
 use floe::{Floe, Generator, Layout, Outcome};
 
 use crate::Result;
+use crate::compare::Comparison;
+use crate::curves::Curves;
 use crate::measure::{check, now};
 use crate::redis::processor_micros;
 
@@ -18,6 +20,8 @@ const SHARES: [u64; 3] = [10, 90, 100];
 const TIME: Duration = Duration::from_secs(3);
 /// Shorter than the time of a run, so that each run has renewals.
 const WINDOW: Duration = Duration::from_secs(1);
+/// The percentiles that are printed, and one call in how many is slower.
+const PERCENTILES: [(f64, f64); 4] = [(50.0, 2.0), (99.0, 100.0), (99.9, 1_000.0), (99.99, 10_000.0)];
 /// IDs a second that Twitter's layout can give.
 const CEILING: u64 = 4_096_000;
 
@@ -31,9 +35,9 @@ struct Calls {
     ids: Vec<u64>,
 }
 
-/// Prints the distribution for each share and number of threads, and how busy one core is at the ceiling. Returns
-/// whether no ID came twice.
-pub(crate) fn report() -> Result<bool> {
+/// Prints the distribution for each share and number of threads, and how busy one core is at the ceiling, and writes the
+/// curves. Returns whether no ID came twice.
+pub(crate) fn report(options: &Comparison) -> Result<bool> {
     println!(
         "One `try_mint`, Twitter's layout, windows of {WINDOW:?}, {TIME:?} each; microseconds, with the clock's own time"
     );
@@ -41,15 +45,16 @@ pub(crate) fn report() -> Result<bool> {
         "{:>7} {:>6} {:>12} {:>8} {:>8} {:>8} {:>8} {:>9} {:>12} {:>6}",
         "threads", "share", "a second", "p50", "p99", "p99.9", "p99.99", "longest", "for a tick", "twice"
     );
-    let mut sound = true;
+    let (mut sound, mut curves) = (true, Curves::default());
     for threads in THREADS {
         for share in SHARES {
-            sound &= distribution(threads, share)?;
+            sound &= distribution(threads, share, &mut curves)?;
         }
     }
     let clock = clock_alone();
-    println!("the clock alone: p50 {}, p99.9 {}", micros(&clock, 50.0), micros(&clock, 99.9));
+    println!("the clock alone: p50 {:.2}, p99.9 {:.2}", micros(&clock, 50.0), micros(&clock, 99.9));
     busy()?;
+    curves.write(&options.out, "tails")?;
     Ok(sound)
 }
 
@@ -60,7 +65,7 @@ fn open() -> Result<(Floe, Generator)> {
     Ok((floe, generator))
 }
 
-fn distribution(threads: usize, share: u64) -> Result<bool> {
+fn distribution(threads: usize, share: u64, curves: &mut Curves) -> Result<bool> {
     let (_floe, generator) = open()?;
     let between = Duration::from_nanos(1_000_000_000 * 100 * threads as u64 / (CEILING * share));
     let barrier = Arc::new(Barrier::new(threads));
@@ -83,16 +88,14 @@ fn distribution(threads: usize, share: u64) -> Result<bool> {
     all.nanos.sort_unstable();
     let made = all.ids.len() as u64;
     let twice = check(all.ids)?.repeated;
-    println!(
-        "{threads:>7} {share:>5}% {:>12} {:>8} {:>8} {:>8} {:>8} {:>9} {:>12} {twice:>6}",
-        made / TIME.as_secs(),
-        micros(&all.nanos, 50.0),
-        micros(&all.nanos, 99.0),
-        micros(&all.nanos, 99.9),
-        micros(&all.nanos, 99.99),
-        micros(&all.nanos, 100.0),
-        all.waited
-    );
+    print!("{threads:>7} {share:>5}% {:>12}", made / TIME.as_secs());
+    for (percent, one_in) in PERCENTILES {
+        let micros = micros(&all.nanos, percent);
+        print!(" {micros:>8.2}");
+        let (chart, name) = (format!("a mint, threads: {threads}, µs"), format!("at {share} %"));
+        curves.add(&chart, "one in … is slower", &name, (one_in, micros));
+    }
+    println!(" {:>9.2} {:>12} {twice:>6}", micros(&all.nanos, 100.0), all.waited);
     Ok(twice == 0)
 }
 
@@ -162,8 +165,8 @@ fn busy() -> Result<()> {
     clippy::cast_sign_loss,
     reason = "a percentile for people to read"
 )]
-fn micros(sorted: &[u32], percent: f64) -> String {
+fn micros(sorted: &[u32], percent: f64) -> f64 {
     let at = (sorted.len() as f64 * percent / 100.0).ceil() as usize;
     let nanos = sorted.get(at.saturating_sub(1)).copied().unwrap_or_default();
-    format!("{:.2}", f64::from(nanos) / 1e3)
+    f64::from(nanos) / 1e3
 }

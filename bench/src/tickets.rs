@@ -8,12 +8,13 @@ use std::time::Duration;
 use floe_testbed::Mariadb;
 
 use crate::Result;
-use crate::measure::now;
+use crate::compare::Line;
+use crate::measure::{Outcome, check, now};
 use crate::serve::Subject;
+use crate::servers::{Row, in_turn};
 
 const ROUNDS: usize = 3;
 const CLIENTS: usize = 16;
-const TIME: Duration = Duration::from_secs(3);
 
 const TABLE: &str = "CREATE TABLE floe.Tickets64 (id bigint unsigned NOT NULL auto_increment, stub char(1) NOT NULL default '', PRIMARY KEY (id), UNIQUE KEY stub (stub))";
 const MINT: &[u8] = b"REPLACE INTO Tickets64 (stub) VALUES ('a')";
@@ -22,9 +23,8 @@ const DEADLOCK: &[u8] = b"\xff\xbd\x04";
 const READ: &[u8] = b"SELECT LAST_INSERT_ID()";
 const BOTH: &[u8] = b"REPLACE INTO Tickets64 (stub) VALUES ('a'); SELECT LAST_INSERT_ID()";
 
-/// Measures MariaDB with Flickr's table (MyISAM), the same on InnoDB, and floe. Prints medians and ratios. Returns
-/// whether no ticket occurred twice.
-pub(crate) fn report(binary: &Path) -> Result<bool> {
+/// Measures MariaDB with Flickr's table (MyISAM), the same on InnoDB, and floe.
+pub(crate) fn rows(binary: &Path, quick: bool) -> Result<Vec<Line>> {
     let floe = Subject::start(binary, "")?;
     let servers = ["MyISAM", "InnoDB"].map(|engine| {
         let server = Mariadb::start(&[]);
@@ -32,36 +32,29 @@ pub(crate) fn report(binary: &Path) -> Result<bool> {
         server
     });
     let subjects = [
-        ("MariaDB, MyISAM as Flickr's", servers[0].port()),
+        ("MariaDB, MyISAM", servers[0].port()),
         ("MariaDB, InnoDB", servers[1].port()),
         ("floe, segment", floe.mysql),
     ];
-    for (way, together) in [("the two statements in one query", true), ("each in a query of its own", false)]
-    {
-        let mut rows = subjects.map(|(name, port)| (name, port, Vec::new()));
-        for _ in 0..ROUNDS {
-            for (_, port, rates) in &mut rows {
-                rates.push(measure(*port, together)?);
-            }
-        }
-        println!("{CLIENTS} clients, {way:<36} {:>12} {:>8}", "tickets/s", "ratio");
-        let mut first = None;
-        for (name, _, rates) in &mut rows {
-            rates.sort_by(f64::total_cmp);
-            let median = rates[rates.len() / 2];
-            println!("{name:<48} {median:>12.0} {:>8.2}", median / *first.get_or_insert(median));
-        }
+    let time = Duration::from_secs(if quick { 1 } else { 3 });
+    let mut lines = Vec::new();
+    for (way, together) in [("one query", true), ("two queries", false)] {
+        let row = |(name, port)| {
+            let name = format!("{CLIENTS} clients, a ticket by {way}: {name}");
+            Row::new(name, 0, move || measure(port, together, time))
+        };
+        lines.extend(in_turn(ROUNDS, subjects.into_iter().map(row).collect())?);
     }
-    Ok(true)
+    Ok(lines)
 }
 
-/// Tickets a second of all clients together; no two may be equal. One thread runs all clients, to leave the processors
-/// to the server as far as possible. Each client sends one query before the thread waits for an answer: one client
-/// after the other would measure how long this machine takes to wake a thread.
-fn measure(port: u16, together: bool) -> Result<f64> {
+/// Tickets of all clients together, with the check of each. One thread runs all clients, to leave the processors to the
+/// server as far as possible. Each client sends one query before the thread waits for an answer: one client after the
+/// other would measure how long this machine takes to wake a thread.
+fn measure(port: u16, together: bool, time: Duration) -> Result<Outcome> {
     let mut clients = (0..CLIENTS).map(|_| Client::connect(port)).collect::<Result<Vec<_>>>()?;
     let (start, mut all) = (now(), Vec::new());
-    while start.elapsed() < TIME {
+    while start.elapsed() < time {
         clients.iter_mut().try_for_each(|client| client.ask(together))?;
         clients.iter_mut().try_for_each(|client| client.minted(together))?;
         if !together {
@@ -71,14 +64,8 @@ fn measure(port: u16, together: bool) -> Result<f64> {
             all.push(client.ticket()?);
         }
     }
-    let elapsed = start.elapsed().as_secs_f64();
-    let count = all.len();
-    all.sort_unstable();
-    all.dedup();
-    match all.len() == count {
-        true => Ok(f64::from(u32::try_from(count)?) / elapsed),
-        false => Err(format!("{} tickets came twice", count - all.len()).into()),
-    }
+    let (elapsed, made) = (start.elapsed(), u64::try_from(all.len())?);
+    Ok(Outcome::of_server(made, elapsed, Some(check(all)?)))
 }
 
 /// The part of a MySQL client that tickets need: a user without a password, and answers in text.

@@ -11,7 +11,7 @@ use axum::extract::Request;
 use floe::ledger::Memory;
 use floe::{Definition, Floe, Layout};
 use http_body_util::BodyExt;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::super::http::{explanations, leaf, tinyid};
@@ -26,6 +26,9 @@ use crate::service::Service;
 use crate::service::call::{Call, NATIVE};
 use crate::service::{endings, inspect, offered};
 use crate::status::Status;
+
+/// The group of servers in the comparison that `scripts/bench --servers` writes.
+const SERVERS: &str = "Servers";
 
 /// The protocol that only tests build.
 const OF_TESTS: &str = "lines";
@@ -232,10 +235,14 @@ fn presets() -> String {
     table
 }
 
-/// The comparison that docs/benchmarks.json holds, as `scripts/bench` wrote it, on one and on two threads.
+/// The comparison that docs/benchmarks.json holds, as `scripts/bench` wrote it.
 fn measured() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.json");
-    let run: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    compared(&serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
+}
+
+/// The rows of a comparison on one and on two threads, and its rows of servers if it has any.
+fn compared(run: &Value) -> String {
     let said = |fact: &str| run["machine"][fact].as_str().unwrap_or_else(|| panic!("no {fact}"));
     let mut text = format!(
         "Measured on {}, {} cores, Linux {}, {}, with a load of {} before; medians of {} rounds.\n",
@@ -250,6 +257,16 @@ fn measured() -> String {
     let mut groups: Vec<&Value> = rows.iter().map(|row| &row["group"]).collect();
     groups.dedup();
     for group in groups {
+        if group == SERVERS {
+            text += "\n| Servers | requests a second | of a send and recv | the server's processor, ns |\n|---|---|---|---|\n";
+            for row in rows.iter().filter(|row| row["group"] == *group) {
+                let rate = row["nanos"].as_f64().map(|nanos| figure(1e9 / nanos));
+                let others = ["to_round_trip", "server_nanos"].map(|column| row[column].as_f64().map(figure));
+                let cells: Vec<_> = [rate].into_iter().chain(others).map(Option::unwrap_or_default).collect();
+                writeln!(text, "| {} | {} |", row["row"].as_str().unwrap(), cells.join(" | ")).unwrap();
+            }
+            continue;
+        }
         write!(
             text,
             "\n| {} | 1 thread, ns | of an atomic add | 2 threads, ns | of an atomic add |\n|---|---|---|---|---|\n",
@@ -269,6 +286,23 @@ fn measured() -> String {
         }
     }
     text
+}
+
+#[test]
+fn rows_of_servers_are_shown_with_their_ratio_to_a_round_trip() {
+    let row = |name: &str, nanos: f64, server: Option<f64>| {
+        let (threads, group) = (0, SERVERS);
+        json!({ "group": group, "row": name, "threads": threads, "nanos": nanos, "to_round_trip": nanos / 7_000.0,
+            "server_nanos": server, "to_atomic_add": 1_000.0 })
+    };
+    let text = compared(&json!({
+        "machine": { "cpu": "x", "cores": 2, "kernel": "6", "rustc": "rustc 1", "load": "0" },
+        "rounds": 7,
+        "rows": [row("INCR: Redis", 8_000.0, Some(4_567.8)), row("GET: nginx", 5_600.0, None)],
+    }));
+    let (_, table) = text.split_once("| Servers | ").unwrap();
+    assert!(table.contains("\n| INCR: Redis | 125,000 | 1.14 | 4,568 |\n"), "{text}");
+    assert!(table.contains("\n| GET: nginx | 178,571 | 0.80 |  |\n"), "{text}");
 }
 
 /// Three digits, or all of a larger number.
