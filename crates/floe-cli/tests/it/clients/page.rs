@@ -1,5 +1,5 @@
-//! The programs of docs/clients.md and the calls of docs/security.md, taken from the pages and run. Only the ports, and the
-//! host that its own test server does not have, are other than there.
+//! The programs of docs/clients.md and the calls of docs/security.md, taken from the pages and run. Only the ports, the host
+//! and one count differ from the page.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
