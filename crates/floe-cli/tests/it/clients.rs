@@ -25,6 +25,7 @@ mod described;
 mod grpc;
 mod memcached;
 mod mysql;
+mod page;
 mod redis;
 mod shells;
 mod thrift;

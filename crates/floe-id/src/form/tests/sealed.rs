@@ -224,3 +224,15 @@ proptest! {
         prop_assert_ne!(sealed, number);
     }
 }
+
+#[test]
+fn the_picture_of_the_page_shows_sealed_numbers() {
+    let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pictures/how-sealed.svg");
+    let picture = std::fs::read_to_string(picture).unwrap();
+    let keys = Keys::new().with(KeyId::new(1), "000102030405060708090a0b0c0d0e0f".parse().unwrap()).unwrap();
+    let form = form("sealed key=1 base62 width=11").with_keys(&keys).unwrap();
+    for number in 1001..1005 {
+        let text = encode(&form, number);
+        assert!(picture.contains(&format!(">{text}</text>")), "{number} is {text}");
+    }
+}

@@ -465,6 +465,66 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
     ]);
 }
 
+/// A configuration in a page is a ```toml block, or an indented one that begins with its realm or its ledger. Each can be read,
+/// with 64 digits in the place of a hash's `…`; one without a realm gets one. The files and keys that it names are not there.
+#[test]
+fn the_configurations_of_the_book_can_be_read() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("floe.toml");
+    let (mut read, mut wrong) = (0, String::new());
+    for entry in std::fs::read_dir(docs).unwrap() {
+        let path = entry.unwrap().path();
+        let page = match path.extension() {
+            Some(extension) if extension == "md" => std::fs::read_to_string(&path).unwrap(),
+            _ => continue,
+        };
+        for configuration in configurations(&page) {
+            let mut text = configuration.replace('…', &"0".repeat(64));
+            if !text.lines().any(|line| line.starts_with("realm = ")) {
+                text.insert_str(0, "realm = \"shop\"\n");
+            }
+            std::fs::write(&file, &text).unwrap();
+            if let Err(error) = Config::load_for(&file, None) {
+                writeln!(wrong, "{}: {error}, in\n{text}", path.display()).unwrap();
+            }
+            read += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(read >= 15, "only {read} were found");
+}
+
+fn configurations(page: &str) -> Vec<String> {
+    let (mut found, mut fence, mut taken) = (Vec::<String>::new(), None, false);
+    for line in page.lines() {
+        let code = if fence.is_some() { Some(line) } else { line.strip_prefix("    ") };
+        match (line.strip_prefix("```"), code) {
+            (Some(word), _) => {
+                fence = if fence.is_none() { Some(word) } else { None };
+                taken = fence == Some("toml");
+                found.extend(taken.then(String::new));
+            }
+            (None, Some(code)) => {
+                if fence.is_none()
+                    && !taken
+                    && ["realm = ", "ledger = "].iter().any(|word| code.starts_with(word))
+                {
+                    taken = true;
+                    found.push(String::new());
+                }
+                if taken {
+                    *found.last_mut().unwrap() += &format!("{code}\n");
+                }
+            }
+            (None, None) => taken = false,
+        }
+    }
+    // This one is Cargo's.
+    found.retain(|text| !text.starts_with("[dependencies]"));
+    found
+}
+
 /// The README and the questions quote figures of docs/benchmarks.md, which says on what machine they were measured.
 #[test]
 fn figures_are_those_of_the_benchmarks() {
