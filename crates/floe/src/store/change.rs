@@ -414,10 +414,10 @@ impl<T: Clone> Change<T> {
     }
 
     fn write(&mut self, from: Option<&Found>, body: Body, answer: T) -> Result<Next<T>, LedgerError> {
-        let written = match from {
-            Some(from) => mutate!((self.draw)()?, SameNumberWritten => from.content.written),
+        let written = mutate!((self.draw)()?, SameNumberWritten => match from {
+            Some(from) => from.content.written,
             None => (self.draw)()?,
-        };
+        });
         let made = match from {
             Some(from) => from.content.made,
             None => (self.draw)()?,
