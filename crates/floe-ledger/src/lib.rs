@@ -1,6 +1,7 @@
 //! Ledgers that keep floe's marks outside the process, each behind its own cargo feature.
 //!
-//! This crate translates [`floe::ledger::Ledger`] to stores and holds no policy. It knows nothing of wires or servers.
+//! Most stores here implement [`floe::store::Store`], and the policy above them is floe's. SQLite, the cache and `floe://`
+//! implement [`floe::ledger::Ledger`] themselves. The crate knows nothing of wires or servers.
 //!
 //! | URL | feature | shared by |
 //! |---|---|---|

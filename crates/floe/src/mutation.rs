@@ -107,6 +107,12 @@ mod switch {
 
         /// A range is handed out although somebody else has written the record since it was read.
         ConflictIgnored = "conflict-ignored",
+        /// A record is computed from what was read earlier, and written over the newest one.
+        VersionIgnored = "version-ignored",
+        /// A write has the number of the write before it, so a store may give both the same version.
+        SameNumberWritten = "same-number-written",
+        /// A write whose answer was lost is taken for another process's.
+        OwnWriteNotKnown = "own-write-not-known",
         /// A call for which nothing is to be written is answered from what was read earlier.
         AnsweredFromMemory = "answered-from-memory",
         /// A record that was made where another was deleted is taken for that one.

@@ -163,6 +163,7 @@ macro_rules! ledger_conformance_cases {
             reserving keeps_keys_apart
             reserving disjoint_under_concurrency
             reserving exact_chain_under_concurrent_floors
+            reserving one_creation_wins
             reserving refusal_writes_nothing
             reserving edges_of_max_mark
             reserving same_token_same_range

@@ -335,11 +335,7 @@ impl<T: Clone> Change<T> {
     /// Takes the store's answer, and returns the next request. Begin with [`Heard::Nothing`]; it ends with
     /// [`Next::Done`]. [`Change`] has an example.
     pub fn next(&mut self, heard: Heard) -> Next<T> {
-        self.follow(heard).unwrap_or_else(|error| {
-            // It is not known whether a write took effect, so the next call reads first.
-            self.seen.record = None;
-            Next::Done(Err(error))
-        })
+        self.follow(heard).unwrap_or_else(|error| Next::Done(Err(error)))
     }
 
     /// Returns whether `answer` hands out a range from a record that the call has only read. Then call
@@ -402,9 +398,10 @@ impl<T: Clone> Change<T> {
         }
     }
 
-    /// The step from the remembered state, if it writes: the store's answer then proves that this state is current.
+    /// The step from the remembered state, if it writes: the store's answer then proves that this state is current. A
+    /// call that fails leaves no state: it is not known whether its write took effect, so the next call reads first.
     fn guess(&mut self) -> Result<Next<T>, LedgerError> {
-        if let Some(found) = self.seen.record.take() {
+        if let Some(found) = mutate!(self.seen.record.take(), VersionIgnored => None) {
             match (self.step)(Some(&found.content.body)) {
                 Ok((answer, Some(body))) => return self.write(Some(&found), body, answer),
                 Ok((answer, None)) if mutate!(false, AnsweredFromMemory => true) => {
@@ -436,9 +433,13 @@ impl<T: Clone> Change<T> {
         let content = Content::read(&entry.text)
             .map_err(|fault| fault.at(&self.place.mark(&self.key), self.place.store()))?;
         self.check_realm(&content.realm)?;
-        let found = Found { content, version: entry.version };
+        let found = Found {
+            content: mutate!(content, VersionIgnored => self.seen.record.take().map_or(content, |old| old.content)),
+            version: entry.version,
+        };
         self.is_read = true;
-        if let Some((_, answer)) = self.mine.take_if(|(written, _)| *written == found.content.written) {
+        let is_mine = |written: &Token| mutate!(*written == found.content.written, OwnWriteNotKnown => false);
+        if let Some((_, answer)) = self.mine.take_if(|(written, _)| is_mine(written)) {
             // The write that seemed lost, or another process's, was this call's own.
             return Ok(self.written(found, answer));
         }
@@ -465,7 +466,10 @@ impl<T: Clone> Change<T> {
     }
 
     fn write(&mut self, from: Option<&Found>, body: Body, answer: T) -> Result<Next<T>, LedgerError> {
-        let written = (self.draw)()?;
+        let written = mutate!((self.draw)()?, SameNumberWritten => match from {
+            Some(from) => from.content.written,
+            None => (self.draw)()?,
+        });
         let made = match from {
             Some(from) => from.content.made,
             None => (self.draw)()?,

@@ -109,6 +109,18 @@ pub(super) fn exact_chain_under_concurrent_floors(fresh: &dyn Fn() -> Realm) {
     }
 }
 
+pub(super) fn one_creation_wins(fresh: &dyn Fn() -> Realm) {
+    const CALLERS: usize = 8;
+    // A store whose conditional creation is not atomic may show it only once in dozens of races.
+    const SLOTS: u64 = 60;
+    let realm = fresh();
+    let connections: Vec<_> = (0..CALLERS).map(|_| realm.connect()).collect();
+    for worker in 0..SLOTS {
+        let key = Key::slot(10, worker);
+        tile(together(CALLERS, |caller| got(&*connections[caller], &ask(&key, 1 + caller as u64))), 0);
+    }
+}
+
 pub(super) fn refusal_writes_nothing(fresh: &dyn Fn() -> Realm) {
     const RULE: &str = "a refused reserve writes nothing";
     let realm = fresh();

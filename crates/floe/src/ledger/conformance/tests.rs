@@ -45,6 +45,7 @@ enum Fault {
     CaseFolded,
     ReadsThenWrites,
     FloorSkipsOneMore,
+    CreatesTwice,
     RefusalMovesMark,
     RefusalStoresNote,
     RefusalStoresToken,
@@ -100,6 +101,7 @@ const CAUGHT: &[(Fault, &str)] = {
         (CaseFolded, "keeps_keys_apart"),
         (ReadsThenWrites, "disjoint_under_concurrency"),
         (FloorSkipsOneMore, "exact_chain_under_concurrent_floors"),
+        (CreatesTwice, "one_creation_wins"),
         (RefusalMovesMark, "refusal_writes_nothing"),
         (RefusalStoresNote, "refusal_writes_nothing"),
         (RefusalStoresToken, "refusal_writes_nothing"),
@@ -295,7 +297,8 @@ impl Ledger for Broken {
             Fault::AlwaysCreates => request.create = true,
             Fault::NotesCutAt255 => request.note = request.note.map(|note| cut(&note, 255)),
             Fault::NoneErasesNote if request.note.is_none() => self.change(&key, |mark| mark.note = None),
-            Fault::ReadsThenWrites => {
+            Fault::CreatesTwice if before.is_some() => (),
+            Fault::ReadsThenWrites | Fault::CreatesTwice => {
                 meanwhile();
                 self.change(&key, |mark| *mark = old.clone());
             }
