@@ -189,7 +189,6 @@ impl Stream {
             Err(error) => return Err(self.no_tick(&error)),
         };
         match self.draw_from(now, stamp.era(), count, whole, further) {
-            Draw::Later(position) if position >= self.layout.end_position() => Err(self.used_up()),
             Draw::NeedRange if self.shared.cursor.next() >= Some(self.layout.end_position()) => {
                 Err(self.used_up())
             }

@@ -283,11 +283,7 @@ impl<T: Clone> Change<T> {
     /// Takes the store's answer, and returns the next request. Begin with [`Heard::Nothing`]; it ends with
     /// [`Next::Done`].
     pub fn next(&mut self, heard: Heard) -> Next<T> {
-        self.follow(heard).unwrap_or_else(|error| {
-            // It is not known whether a write took effect, so the next call reads first.
-            self.seen.record = None;
-            Next::Done(Err(error))
-        })
+        self.follow(heard).unwrap_or_else(|error| Next::Done(Err(error)))
     }
 
     /// Returns whether `answer` hands out a range from a record that the call has only read. Then call
@@ -352,6 +348,7 @@ impl<T: Clone> Change<T> {
 
     /// The step from the remembered state, if it writes: the store's answer then proves that this state is current.
     fn guess(&mut self) -> Result<Next<T>, LedgerError> {
+        // Taken: after an error it is not known whether a write took effect, so the next call reads first.
         if let Some(found) = self.seen.record.take() {
             match (self.step)(Some(&found.content.body)) {
                 Ok((answer, Some(body))) => return self.write(Some(&found), body, answer),
