@@ -224,7 +224,7 @@ fn mix(bits: u64) -> u64 {
 
 struct Node {
     generator: Generator,
-    hand: Manual,
+    manual: Manual,
     ledger: Memory,
     _floe: Floe,
 }
@@ -252,19 +252,19 @@ impl Node {
             owner: Owner::this_process(&format!("node-{number}")),
             is_gone: Box::new(|_| false),
         };
-        let (floe, hand) = manual::open(Floe::builder().window(window), ledger.clone(), surroundings)?;
+        let (floe, manual) = manual::open(Floe::builder().window(window), ledger.clone(), surroundings)?;
         let generator = floe.snowflake("orders", layout.clone())?;
-        Ok(Self { generator, hand, ledger: ledger.clone(), _floe: floe })
+        Ok(Self { generator, manual, ledger: ledger.clone(), _floe: floe })
     }
 
     /// Mints an ID, if it has a window or gets one. Returns how many windows it asked for, and how often it asked for the
     /// ledger's clock.
     fn mint(&mut self) -> Result<(bool, [u64; 2])> {
         let mut asked = [0; 2];
-        self.hand.tick();
+        self.manual.tick();
         loop {
             let minted = matches!(self.generator.try_mint()?, Outcome::Ready(_));
-            let turn = self.hand.turn();
+            let turn = self.manual.turn();
             if turn.calls.is_empty() {
                 return Ok((minted, asked));
             }
@@ -272,14 +272,14 @@ impl Node {
                 match &call.op {
                     Op::Reserve(request) => {
                         asked[0] += 1;
-                        self.hand.answer(call.id, self.ledger.reserve(request));
+                        self.manual.answer(call.id, self.ledger.reserve(request));
                     }
-                    Op::Count(request) => self.hand.answer(call.id, self.ledger.count(request)),
+                    Op::Count(request) => self.manual.answer(call.id, self.ledger.count(request)),
                     Op::Clock => {
                         asked[1] += 1;
-                        self.hand.answer_clock(call.id, Ok(None));
+                        self.manual.answer_clock(call.id, Ok(None));
                     }
-                    Op::GiveBack { .. } => self.hand.over(call.id),
+                    Op::GiveBack { .. } => self.manual.over(call.id),
                 }
             }
         }

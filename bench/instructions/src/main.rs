@@ -74,7 +74,7 @@ fn measured(work: &mut impl FnMut() -> Result<()>, times: u64) -> Result<()> {
 /// A floe without threads. If nothing is reserved for a mint, it fails after a second, because nobody answers it.
 struct Rig {
     floe: Floe,
-    hand: Manual,
+    manual: Manual,
     ledger: Memory,
     time: Arc<AtomicI64>,
 }
@@ -96,25 +96,25 @@ impl Rig {
             owner: Owner::this_process("here"),
             is_gone: Box::new(|_| false),
         };
-        let (floe, hand) = manual::open(Floe::builder().window(WINDOW), ledger.clone(), surroundings)?;
-        Ok(Self { floe, hand, ledger, time })
+        let (floe, manual) = manual::open(Floe::builder().window(WINDOW), ledger.clone(), surroundings)?;
+        Ok(Self { floe, manual, ledger, time })
     }
 
     /// A millisecond passes, and the time is kept ready, as it is during fast minting.
     fn tick(&self) {
         self.time.fetch_add(1, Ordering::Relaxed);
-        self.hand.tick();
+        self.manual.tick();
     }
 
     /// Answers all requests to the ledger.
     fn settle(&self) {
-        while self.hand.is_called() {
-            for call in self.hand.turn().calls {
+        while self.manual.is_called() {
+            for call in self.manual.turn().calls {
                 match &call.op {
-                    Op::Reserve(request) => self.hand.answer(call.id, self.ledger.reserve(request)),
-                    Op::Count(request) => self.hand.answer(call.id, self.ledger.count(request)),
-                    Op::Clock => self.hand.answer_clock(call.id, Ok(None)),
-                    Op::GiveBack { .. } => self.hand.over(call.id),
+                    Op::Reserve(request) => self.manual.answer(call.id, self.ledger.reserve(request)),
+                    Op::Count(request) => self.manual.answer(call.id, self.ledger.count(request)),
+                    Op::Clock => self.manual.answer_clock(call.id, Ok(None)),
+                    Op::GiveBack { .. } => self.manual.over(call.id),
                 }
             }
         }

@@ -24,6 +24,9 @@ pub(crate) fn run(arguments: &arguments::Config) -> Outcome {
 
 fn check(file: &Path) -> Outcome {
     let config = Config::load_checked(file)?;
+    if let Some(warning) = config.old_spelling() {
+        anstream::eprintln!("note: {warning}");
+    }
     against_ledger(&config, file)?;
     let names = match config.names.len() {
         0 => "no name yet (`floe serve` needs at least one)".to_owned(),

@@ -7,9 +7,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use floe::ledger::conformance::{CASES, Realm};
-use floe::ledger::{AtHand, Elsewhere, Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
+use floe::ledger::{Key, Ledger, LedgerError, Reserve, Token};
 use floe::store::Place;
-use floe::{Name, UnixMillis};
 use floe_ledger::OpenError;
 use serde_json::json;
 
@@ -149,23 +148,8 @@ impl Heard {
     }
 }
 
-#[rustfmt::skip]
 impl Ledger for Heard {
-    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> { self.hear(self.ledger.reserve(request)) }
-    fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> { self.hear(self.ledger.count(request)) }
-    fn count_at_once(&self, request: &Reserve) -> Option<Reply> { self.ledger.count_at_once(request) }
-    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> { self.hear(self.ledger.give_back(key, token, from)) }
-    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> { self.hear(self.ledger.bind(name, definition, marked)) }
-    fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> { self.hear(self.ledger.definition(name)) }
-    fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> { self.hear(self.ledger.names(after, limit)) }
-    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> { self.hear(self.ledger.raise(key, at_least)) }
-    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> { self.hear(self.ledger.list(prefix, after, limit)) }
-    fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> { self.hear(self.ledger.clock()) }
-    fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> { self.hear(self.ledger.in_other_realms(name)) }
-    fn realm_id(&self) -> Result<String, LedgerError> { self.hear(self.ledger.realm_id()) }
-    fn describe(&self) -> String { self.ledger.describe() }
-    fn at_hand(&self, worker_bits: u32) -> Vec<AtHand> { self.ledger.at_hand(worker_bits) }
-    fn is_shared(&self) -> bool { self.ledger.is_shared() }
+    floe::__hand_on!(self => self.ledger, hear; all);
 }
 
 /// How long each of some reservations took, in ascending order.

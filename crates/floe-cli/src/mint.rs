@@ -59,7 +59,7 @@ fn from_ledger(name: &Name, arguments: &arguments::Mint, out: &mut Output) -> Ou
     let ledger = place::open_or_make(&config)?;
     let mut builder = Floe::builder()
         .window(config.window_on(ledger.is_shared()))
-        .keep(false)
+        .renew_idle(false)
         // Replicas with a ledger each are kept apart by their worker ids: those hold for commands as well.
         .worker(config.worker.clone())
         .max_wait(PATIENCE)

@@ -75,6 +75,7 @@ mod buffer;
 mod digits;
 mod error;
 mod hashids;
+mod key_id;
 mod parse;
 mod permutation;
 mod prefix;
@@ -90,8 +91,9 @@ pub use buffer::Buffer;
 pub use digits::{Digits, Radix};
 pub use error::{FormDefinitionError, FormError};
 pub use hashids::Hashids;
+pub use key_id::KeyId;
 pub use parse::{Escaped, unescape};
-pub use sealed::{Key, KeyCheck, KeyId, KeyPlace, Keys};
+pub use sealed::{Key, KeyCheck, KeyPlace, Keys};
 pub use sqids::Sqids;
 pub use type_id::read_type_id;
 

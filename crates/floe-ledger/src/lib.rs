@@ -6,16 +6,16 @@
 //! | URL | feature | shared by |
 //! |---|---|---|
 //! | `memory:` | (always there) | nobody; a restart forgets it |
-//! | `sqlite:PATH` | `sqlite` (default) | the processes of one machine |
-//! | `mysql://…`, `mariadb://…` | `mysql` | all that reach the database |
-//! | `postgres://…` | `postgres`, or `postgres-no-tls` without rustls | all that reach the database |
-//! | `redis://…`, `rediss://…` | `redis` | all that reach the server |
-//! | `etcd://…` | `etcd` | all that reach the cluster |
-//! | `zookeeper://…` | `zookeeper` | all that reach the ensemble |
-//! | `s3://…`, `gs://…`, `az://…` | `object-store` | all that reach the bucket |
-//! | `floe://…` | `served` | all that reach a floe server that [offers](offer) its own ledger |
-//! | `dynamodb://…` | `dynamodb` | all that reach the table |
-//! | `consul://…` | `consul` | all that reach the cluster |
+//! | `sqlite:PATH` | [`sqlite`] (default) | the processes of one machine |
+//! | `mysql://user:password@host:port/database`, `mariadb://…` | [`mysql`] | all that reach the database |
+//! | `postgres://user:password@host:port/database` | [`postgres`], or `postgres-no-tls` without rustls | all that reach the database |
+//! | `redis://user:password@host:port/database`, `rediss://…` | [`redis`](mod@redis) | all that reach the Redis or Valkey |
+//! | `etcd://host:port,host:port/prefix` | [`etcd`] | all that reach the cluster |
+//! | `zookeeper://user:password@host:port,host:port/path` | [`zookeeper`] | all that reach the ensemble |
+//! | `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix` | [`object-store`](object) | all that reach the bucket |
+//! | `floe://:token@host:port,host:port` | [`served`] | all that reach a floe server that [offers](offer) its own ledger |
+//! | `dynamodb://table` | [`dynamodb`] | all that reach the table |
+//! | `consul://:token@host:port,host:port/prefix` | [`consul`] | all that reach the cluster |
 //!
 //! A `Cache` (feature `cache`) may stand in front of a shared one. With it, a node can restart while the shared one is down.
 //!
@@ -131,18 +131,9 @@ floe::__error!(OpenError);
 /// Opens the ledger at `url`, in the default realm ([`DEFAULT_REALM`]). Blocks while it connects; [`open_async`]
 /// does not.
 ///
-/// - `memory:` is a fresh ledger that lives and dies with the process.
-/// - `sqlite:PATH` is a file; see [`sqlite`] for what it promises. PATH is taken literally up to a `?`. Options may
-///   follow: `network_filesystem=allow`, `max_wait=10s`, `max_mib=1024`.
-/// - `mysql://user:password@host:port/database` is a database on MySQL or MariaDB; see [`mysql`] and [`Mysql::open`].
-/// - `postgres://user:password@host:port/database` is a database; see [`postgres`] and [`Postgres::open`].
-/// - `redis://user:password@host:port/database` is a Redis or Valkey server; see [`redis`](mod@redis) and [`Redis::open`].
-/// - `etcd://host:port,host:port/prefix` is a cluster; see [`etcd`] and [`Etcd::open`].
-/// - `zookeeper://user:password@host:port,host:port/path` is an ensemble; see [`zookeeper`] and [`Zookeeper::open`].
-/// - `s3://bucket/prefix`, `gs://bucket/prefix` and `az://container/prefix` are buckets; see [`object`].
-/// - `floe://:token@host:port,host:port` is the ledger of a floe server; see [`served`].
-/// - `dynamodb://table` is a table of Amazon DynamoDB; see [`dynamodb`].
-/// - `consul://:token@host:port,host:port/prefix` is the KV store of a Consul cluster; see [`consul`].
+/// The [crate's page](crate) lists the URLs, and each store's module says what the store promises and which options may
+/// follow a `?`. `memory:` is a fresh ledger that lives and dies with the process. The PATH of `sqlite:` is taken
+/// literally; its options are `network_filesystem=allow`, `max_wait=10s` and `max_mib=1024`.
 ///
 /// ```
 /// use floe::Floe;

@@ -31,7 +31,8 @@ use floe::UnixMillis;
 use floe::ledger::{LedgerError, Token};
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 
-use self::connect::{Database, Link};
+use self::connect::Database;
+use self::link::Link;
 use self::session::{Answer, Row};
 use self::trouble::Error;
 use self::url::Settings;
@@ -41,6 +42,8 @@ use crate::{DEFAULT_REALM, OpenError, Opening};
 
 mod channel;
 mod connect;
+mod fields;
+mod link;
 mod login;
 pub(crate) mod schema;
 mod session;

@@ -49,6 +49,7 @@ mod checks;
 mod connect;
 mod keys;
 mod layout;
+mod link;
 mod scripts;
 mod trouble;
 mod url;

@@ -142,3 +142,30 @@ fn open_memory(url: &str, opening: &Opening) -> Opened {
     }
     Ok(Box::new(Memory::default()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::STORES;
+
+    #[test]
+    fn every_store_that_lasts_has_a_section_of_the_same_form() {
+        const FORM: [&str; 6] = [
+            "What it promises, and on which settings that depends",
+            "URL",
+            "Rights",
+            "What a day costs",
+            "Records",
+            "Backup and restore",
+        ];
+        let page = include_str!("../../../docs/ledgers.md");
+        let (_, rest) = page.split_once("\n## Worked numbers\n").unwrap();
+        let (of_stores, _) = rest.split_once("\n## The cache\n").unwrap();
+        let sections: Vec<_> = of_stores.split("\n## ").skip(1).collect();
+        assert_eq!(sections.len() + 1, STORES.len(), "all but memory");
+        for section in sections {
+            let headings = section.lines().filter_map(|line| line.strip_prefix("### "));
+            let headings: Vec<_> = headings.filter(|heading| FORM.contains(heading)).collect();
+            assert_eq!(headings, FORM, "{}", section.lines().next().unwrap_or_default());
+        }
+    }
+}

@@ -57,6 +57,7 @@ use crate::{DEFAULT_REALM, OpenError, Opening, realm_name};
 
 pub(crate) mod ahead;
 mod data_dir;
+mod draft;
 mod file;
 mod marks;
 mod origin;
@@ -261,7 +262,7 @@ impl Builder {
         realm_name(self.opening.realm())?;
         let place = Place::new(path)?;
         if !self.network_filesystem {
-            place.refuse_network_filesystem(self.purpose)?;
+            place.refuse_network_filesystem(self.purpose.off_network)?;
         }
         if create && place.is_vacant()? {
             if !self.opening.may_make() {
@@ -283,17 +284,17 @@ impl Builder {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let file = Shared::open(place.real(), before).map_err(|error| place.not_writable(&error))?;
-        let connection = Connection::open_with_flags(place.real(), flags)
-            .map_err(|error| trouble::at_open(&place, &error))?;
+        let connection =
+            Connection::open_with_flags(place.real(), flags).map_err(|error| place.at_open(&error))?;
         // Until it is known that the file was not put back, its WAL stays separate from it.
-        keep_the_wal(&connection, true).map_err(|error| trouble::at_open(&place, &error))?;
+        keep_the_wal(&connection, true).map_err(|error| place.at_open(&error))?;
         if place.identity()? != before {
             return Err(place.was_replaced().into());
         }
         let told = |trouble| match trouble {
             Trouble::Ledger(error) => error,
             Trouble::Sql(error) if trouble::is_busy(&error) => trouble::held(place.shown(), self.max_wait),
-            Trouble::Sql(error) => trouble::at_open(&place, &error),
+            Trouble::Sql(error) => place.at_open(&error),
         };
         patiently(self.max_wait, || schema::prepare(&connection, &place, self.purpose, self.max_bytes))
             .map_err(told)?;

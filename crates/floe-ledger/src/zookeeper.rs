@@ -29,7 +29,7 @@ use floe::ledger::LedgerError;
 use floe::store::{Entry, Put, Store, Stored, Version};
 
 use self::connect::Ensemble;
-use self::jute::{Request, code};
+use self::jute::Request;
 use self::records::Realm;
 use self::trouble::Error;
 use self::url::Settings;
@@ -37,6 +37,7 @@ use crate::options::environment;
 use crate::remote::{self, Remote};
 use crate::{DEFAULT_REALM, OpenError, Opening};
 
+mod code;
 mod connect;
 mod former;
 mod jute;

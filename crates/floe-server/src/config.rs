@@ -72,7 +72,7 @@ pub struct Config {
     /// How much time is reserved at once; `None` is 3 s on the embedded ledger and 30 s on a shared one.
     pub window: Option<Duration>,
     /// Whether the window is kept renewed while nobody mints; `None` is no on the embedded ledger, yes on a shared one.
-    pub keep: Option<bool>,
+    pub renew_idle: Option<bool>,
     /// Where to listen for clients of every protocol but MySQL's, told apart by their first bytes.
     pub listen: Vec<Endpoint>,
     /// Where to listen for a single protocol, by its word (`http`, `resp`, `memcached`, `thrift`, `mysql`). Clients
@@ -151,7 +151,7 @@ impl Config {
             cache: None,
             cache_window: Duration::from_secs(3600),
             window: None,
-            keep: None,
+            renew_idle: None,
             listen: vec![Endpoint::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), Self::DEFAULT_PORT))],
             own_ports: BTreeMap::new(),
             insecure: false,
@@ -323,8 +323,15 @@ impl Config {
     }
 
     /// Whether the window is kept renewed on such a ledger.
-    pub fn keep_on(&self, shared: bool) -> bool {
-        self.keep.unwrap_or(shared)
+    pub fn renews_idle_on(&self, shared: bool) -> bool {
+        self.renew_idle.unwrap_or(shared)
+    }
+
+    /// A warning if the file has a setting by its old name.
+    pub fn old_spelling(&self) -> Option<String> {
+        let (old, new) = RENAMED;
+        let place = self.places.setting(old)?;
+        Some(format!("{place}: the setting {old} is called {new} now: rename it"))
     }
 
     /// Opens the ledger, behind its cache if it has one.
@@ -467,7 +474,7 @@ impl Config {
         section.set("cache_window", &mut self.cache_window, cache_window);
         let window = duration_within(Duration::from_millis(100)..=day);
         section.set("window", &mut self.window, |value| window(value).map(Some));
-        section.set("keep", &mut self.keep, |value| boolean(value).map(Some));
+        section.set_renamed(RENAMED, &mut self.renew_idle, |value| boolean(value).map(Some));
         section.set("listen", &mut self.listen, endpoints);
         for protocol in crate::protocols::PROTOCOLS {
             if let Some(read) = section.read(protocol.word, endpoints) {
@@ -488,6 +495,9 @@ impl Config {
         section.table("limits", |section| self.limits.read(section));
     }
 }
+
+/// A setting's old name, which goes on working, and its name.
+const RENAMED: (&str, &str) = ("keep", "renew_idle");
 
 /// Whose keys a file is read with.
 #[derive(Clone, Copy)]

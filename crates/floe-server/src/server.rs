@@ -83,6 +83,9 @@ pub async fn run(
     let listeners = listeners.map_err(ServeError::Listen)?;
     let endpoints = listeners.endpoints().map_err(|error| ServeError::Listen(error.to_string()))?;
     warn_of_tokens_in_the_clear(&config, &endpoints);
+    if let Some(warning) = config.old_spelling() {
+        tracing::warn!("{warning}");
+    }
     let (mut any, mut ports) = (Vec::new(), Vec::new());
     for (endpoint, protocol) in endpoints {
         match protocol {
@@ -326,7 +329,7 @@ pub(crate) fn open(ledger: Awaited, config: &Config) -> Result<Floe, ServeError>
     let shared = ledger.is_shared();
     let mut builder = Floe::builder()
         .window(config.window_on(shared))
-        .keep(config.keep_on(shared))
+        .renew_idle(config.renews_idle_on(shared))
         .worker(config.worker.clone())
         .kinds(config.kinds.clone())
         .max_wait(config.limits.max_wait)

@@ -44,8 +44,8 @@ pub struct Fleet {
     pub nodes: usize,
     /// How many bits worker ids have if an algorithm can choose: few, if there must be fewer slots than nodes.
     pub worker_bits: u32,
-    /// Whether floe keeps its slots while no caller mints.
-    pub keep: bool,
+    /// Whether floe renews its windows while no caller mints.
+    pub renew_idle: bool,
     /// How many milliseconds the store's own clock is off the true time; `None` if it has no clock.
     pub store_clock: Option<i64>,
     /// Whether the layout of most of floe's names has few IDs per tick, so that batches wait for the clock.

@@ -253,11 +253,11 @@ impl Scenario {
             })
             .collect();
         let worker_bits = if crowd { 2 } else { 10 };
-        let keep = random.chance(500);
+        let renew_idle = random.chance(500);
         // A separate stream, so that it does not change the faults.
         let mut apart = Random::new(seed).fork(5);
         let store_clock = apart.chance(500).then(|| signed(&mut apart, 1_000));
-        let fleet = Fleet { nodes, worker_bits, keep, store_clock, few: false };
+        let fleet = Fleet { nodes, worker_bits, renew_idle, store_clock, few: false };
         let mut scenario =
             Self { seed, begin_ms, fleet, setups, starts, clocks, faults: Vec::new(), heal, until };
         let rolls_back = has(Class::Rollback);

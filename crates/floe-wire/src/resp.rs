@@ -34,12 +34,14 @@
 //! ```
 mod decode;
 mod encode;
+mod error;
 mod line;
 
 use crate::protocol::{Begins, Protocol};
 
-pub use decode::{Decoder, Error, Limits, Request};
+pub use decode::{Decoder, Limits, Request};
 pub use encode::{Encoder, Version};
+pub use error::Error;
 
 /// Redis' protocol, in both versions.
 pub const PROTOCOL: Protocol =

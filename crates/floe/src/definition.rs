@@ -23,6 +23,7 @@ mod row;
 mod segment;
 mod snowflake;
 mod text;
+mod words;
 
 pub(crate) use dated_shape::PERIOD_BITS;
 pub use dated_shape::{DateFormat, DatedId, DatedShape, Overflow};
@@ -143,6 +144,19 @@ impl From<NanoIdFormatError> for DefinitionError {
 }
 
 floe_id::__error!(DefinitionError);
+
+impl Kind {
+    /// Time, worker id and sequence in the bit fields of a layout.
+    pub const SNOWFLAKE: Self = Self(&snowflake::ROW);
+    /// Numbers from reserved ranges, in order on one node.
+    pub const SEGMENT: Self = Self(&segment::ROW);
+    /// 1, 2, 3, … over the whole cluster.
+    pub const COUNTER: Self = Self(&counter::ROW);
+    /// A date with a counter.
+    pub const DATED: Self = Self(&dated::ROW);
+    /// A kind that the program registered. Its word does not stand in a configuration; the type name of the kind does.
+    pub const REGISTERED: Self = Self(&registered::ROW);
+}
 
 impl Definition {
     /// A segment that begins at 1 and counts by 1.

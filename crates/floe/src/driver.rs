@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) calls: Calls,
     node: Mutex<Node>,
-    clockwork: Mutex<Timers>,
+    timers: Mutex<Timers>,
     work: Mutex<Work>,
     work_is_there: Condvar,
 }
@@ -81,7 +81,7 @@ impl Shared {
             ledger,
             calls: Calls::default(),
             node: Mutex::new(node),
-            clockwork: Mutex::default(),
+            timers: Mutex::default(),
             work: Mutex::default(),
             work_is_there: Condvar::new(),
         }
@@ -176,7 +176,7 @@ impl Shared {
         let now = self.clock.look().stamp.time();
         let asked = now.plus(-i64::try_from(waited).unwrap_or(i64::MAX));
         MintError::Unavailable {
-            since: node.requests().silent_since(asked),
+            since: node.silent_since(asked),
             cause: format!(
                 "everything reserved is used up, and the ledger did not answer for {waited} ms: it is slow, or this machine is too busy to read the answer"
             ),
@@ -185,7 +185,7 @@ impl Shared {
 
     pub(crate) fn why_not_counted(&self, name: &Name) -> MintError {
         let mut node = self.node();
-        match node.requests().down() {
+        match node.down() {
             Some((since, cause)) => MintError::Unavailable { since, cause },
             None if node.queue(name).is_some() => self.no_answer(&mut node),
             None => MintError::Stopped(Stopped::closed()),
@@ -201,7 +201,7 @@ impl Shared {
         let deadline = node.deadline(&now);
         let calls = self.queue_calls(node);
         let mono = self.clock.mono();
-        let alarm = self.ring_alarms(mono).map(|at| at.since(mono));
+        let alarm = self.wake_alarms(mono).map(|at| at.since(mono));
         let deadline = deadline.map(|at| at.since(now.mono));
         (calls, [deadline, alarm].into_iter().flatten().min())
     }
@@ -255,7 +255,7 @@ impl Shared {
             let over = lock(&self.work).over;
             if over {
                 // Futures that still wait learn that floe was closed.
-                self.ring_alarms(MonoMillis::new(u64::MAX));
+                self.wake_alarms(MonoMillis::new(u64::MAX));
                 return;
             }
             self.signal.wait(millis);

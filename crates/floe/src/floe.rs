@@ -480,7 +480,7 @@ impl Floe {
         let mut begun = None;
         let handle = self.define_then(name, definition, options, || {
             if self.ledger().definition(name)?.is_none() {
-                let token = self.inner.shared.node().requests().token();
+                let token = self.inner.shared.node().token();
                 begun = Some(ledger::begin(self.ledger(), name, position, token)?);
             }
             Ok(())
@@ -565,7 +565,7 @@ impl Floe {
         let Some(handle) = names.get(name) else { return true };
         let node = || shared.node();
         let gone = match (handle.numbers().get::<Segment>(), handle.definition().unformed()) {
-            (Some(segment), _) => node().unload_refill(&segment.numbers.shared, &shared.clock),
+            (Some(segment), _) => node().unload_segment(&segment.numbers.shared, &shared.clock),
             (None, Definition::Snowflake { own, .. }) => !own,
             (None, Definition::Registered(_)) => false,
             (None, counted) => !counted.kind().is_counted() || node().unload_queue(name),
@@ -615,7 +615,7 @@ impl Floe {
         if position == 0 {
             return Ok(Beginning::Here);
         }
-        let token = inner.shared.node().requests().token();
+        let token = inner.shared.node().token();
         let request = Reserve::beginning(Key::name(name), position, token, false);
         Ok(match inner.shared.ledger.reserve(&request)? {
             Reply::Refused { mark, .. } => Beginning::Earlier { mark },
@@ -684,14 +684,14 @@ impl Floe {
     /// explain; [`OpenError::Ledger`] if the ledger does not answer.
     pub fn check_clock(&self) -> Result<Option<i64>, OpenError> {
         let shared = &self.inner.shared;
-        if !shared.node().requests().settings.check_clock {
+        if !shared.node().checks_clock() {
             return Ok(None);
         }
         let asked = shared.clock.look();
         let said = shared.ledger.clock()?;
         let now = shared.clock.hear(said, asked.mono, asked.stamp.era());
         shared.signal.raise();
-        match shared.node().requests().apart(&now) {
+        match shared.node().apart(&now) {
             Some(apart) => Err(OpenError::Clock(apart)),
             None => Ok(now.ledger_offset_ms()),
         }

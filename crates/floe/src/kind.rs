@@ -48,6 +48,7 @@ pub(crate) mod ksuid;
 pub(crate) mod nano_id;
 pub(crate) mod object_id;
 mod origin;
+mod process;
 mod random;
 mod run;
 #[cfg(test)]

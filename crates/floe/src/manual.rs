@@ -107,8 +107,8 @@ pub fn open(
     let Surroundings { clock, entropy, owner, is_gone } = surroundings;
     let clock = Arc::new(Clock::new(builder.policy(), Box::new(Read(clock))));
     let floe = builder.assemble(Arc::new(ledger), clock, owner, is_gone, entropy)?;
-    let hand = Manual { shared: floe.shared() };
-    Ok((floe, hand))
+    let manual = Manual { shared: floe.shared() };
+    Ok((floe, manual))
 }
 
 impl Manual {

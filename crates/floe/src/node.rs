@@ -10,15 +10,19 @@ use std::sync::Arc;
 
 use crate::clock::{Clock, Now};
 use crate::error::{MintError, StopReason, Stopped};
+use crate::layout::Workers;
 use crate::ledger::{AtHand, Key, LedgerError, Reply, Reserve, Token};
 use crate::mutation::mutate;
 use crate::name::Name;
 use crate::owner::Owner;
 use crate::shared_cursor::{BlockReason, SharedCursor, WakeList};
+use crate::status::SlotStatus;
+use crate::stream::Stream;
 use crate::ticket::Ticket;
 use crate::time::{MonoMillis, UnixMillis};
 use ledger_clock::LedgerClock;
 use past::Past;
+use slot_group::SlotGroup;
 
 mod counter_queue;
 pub(crate) mod ledger_clock;
@@ -30,7 +34,6 @@ mod tests;
 
 pub(crate) use counter_queue::CounterQueue;
 pub(crate) use segment_state::{SegmentState, Steps};
-pub(crate) use slot_group::SlotGroup;
 
 /// A request to the ledger.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,7 +69,7 @@ pub(crate) struct NodeSettings {
     /// How long a window is.
     pub(crate) window_ms: u64,
     /// Whether windows are renewed while nobody mints.
-    pub(crate) keep: bool,
+    pub(crate) renew_idle: bool,
     /// Whether windows are reserved only while this machine's clock agrees with the ledger's.
     pub(crate) check_clock: bool,
     /// The ledger in one line.
@@ -84,16 +87,16 @@ pub(crate) struct NodeSettings {
 /// See the module.
 pub(crate) struct Node {
     requests: RequestQueue,
-    pub(crate) groups: Vec<SlotGroup>,
-    /// By the number of each segment's entry on the board. A number is used once.
-    refills: BTreeMap<usize, SegmentState>,
-    next_refill: usize,
+    groups: Vec<SlotGroup>,
+    /// By the number of each segment's entry in the wake list. A number is used once.
+    segments: BTreeMap<usize, SegmentState>,
+    next_segment: usize,
     queues: HashMap<Name, CounterQueue>,
     past: Past,
     /// Where segments say that they are wanted.
-    board: Arc<WakeList>,
+    wake_list: Arc<WakeList>,
     /// The segments and counts with waiting callers. A step touches no others.
-    busy_refills: BTreeSet<usize>,
+    busy_segments: BTreeSet<usize>,
     busy_queues: BTreeSet<Name>,
     era: u64,
     stopped: Option<Stopped>,
@@ -148,8 +151,8 @@ impl RequestQueue {
     /// Renewals move the end by a whole window, so they stay spread. The first window is never shorter than what a
     /// node has left when it renews.
     pub(crate) fn first_window(&mut self) -> u64 {
-        let NodeSettings { window_ms, keep, .. } = self.settings;
-        if keep { window_ms - self.random() % (window_ms / 2) } else { window_ms }
+        let NodeSettings { window_ms, renew_idle, .. } = self.settings;
+        if renew_idle { window_ms - self.random() % (window_ms / 2) } else { window_ms }
     }
 
     /// What to tell waiting callers after the ledger did not answer, and when to ask again. If the node can still
@@ -172,15 +175,6 @@ impl RequestQueue {
     /// Notes that the ledger has said something.
     fn answered(&mut self) {
         (self.down, self.silent) = (None, None);
-    }
-
-    /// Notes that a caller has waited in vain since this time. Returns since when the ledger is silent.
-    pub(crate) fn silent_since(&mut self, since: UnixMillis) -> UnixMillis {
-        *self.silent.get_or_insert(since)
-    }
-
-    pub(crate) fn down(&self) -> Option<(UnixMillis, String)> {
-        self.down.clone()
     }
 }
 
@@ -231,29 +225,76 @@ impl Node {
                 ledger_clock,
             },
             groups: Vec::new(),
-            refills: BTreeMap::new(),
-            next_refill: 0,
+            segments: BTreeMap::new(),
+            next_segment: 0,
             queues: HashMap::new(),
             past: Past::default(),
-            board: Arc::default(),
-            busy_refills: BTreeSet::new(),
+            wake_list: Arc::default(),
+            busy_segments: BTreeSet::new(),
             busy_queues: BTreeSet::new(),
             era: 0,
             stopped: None,
         }
     }
 
+    #[cfg(test)]
     pub(crate) fn requests(&mut self) -> &mut RequestQueue {
         &mut self.requests
     }
 
-    pub(crate) fn add_refill(&mut self, mut refill: SegmentState) {
-        if let Some(mark) = self.past.take(refill.key()) {
-            refill.was_at(mark);
+    /// A fresh token for a reservation.
+    pub(crate) fn token(&mut self) -> Token {
+        self.requests.token()
+    }
+
+    /// A fresh random number.
+    pub(crate) fn random(&mut self) -> u64 {
+        self.requests.random()
+    }
+
+    /// Whether windows are reserved only while this machine's clock agrees with the ledger's.
+    pub(crate) fn checks_clock(&self) -> bool {
+        self.requests.settings.check_clock
+    }
+
+    /// How far the two clocks are apart, if that is too far.
+    pub(crate) fn apart(&self, now: &Now) -> Option<String> {
+        self.requests.apart(now)
+    }
+
+    /// Since when the ledger has not answered, and its own words.
+    pub(crate) fn down(&self) -> Option<(UnixMillis, String)> {
+        self.requests.down.clone()
+    }
+
+    /// Notes that a caller has waited in vain since this time. Returns since when the ledger is silent.
+    pub(crate) fn silent_since(&mut self, since: UnixMillis) -> UnixMillis {
+        *self.requests.silent.get_or_insert(since)
+    }
+
+    /// Adds a stream, which shares the slots of these workers with the other streams of its worker bits.
+    pub(crate) fn add_stream(&mut self, workers: Workers, stream: Arc<Stream>) {
+        let bits = stream.layout.worker_bits();
+        let known = self.groups.iter().position(|group| group.bits == bits && group.workers == workers);
+        let at = known.unwrap_or_else(|| {
+            self.groups.push(SlotGroup::new(bits, workers));
+            self.groups.len() - 1
+        });
+        self.groups[at].add(stream);
+    }
+
+    /// The state of each group of slots at a time of the steady clock.
+    pub(crate) fn slots(&self, steady: UnixMillis) -> Vec<SlotStatus> {
+        self.groups.iter().map(|group| group.status(steady)).collect()
+    }
+
+    pub(crate) fn add_segment(&mut self, mut segment: SegmentState) {
+        if let Some(mark) = self.past.take(segment.key()) {
+            segment.was_at(mark);
         }
-        refill.numbers.shared.enlist(&self.board, self.next_refill);
-        self.refills.insert(self.next_refill, refill);
-        self.next_refill += 1;
+        segment.numbers.shared.enlist(&self.wake_list, self.next_segment);
+        self.segments.insert(self.next_segment, segment);
+        self.next_segment += 1;
     }
 
     pub(crate) fn add_queue(&mut self, mut queue: CounterQueue) {
@@ -269,18 +310,18 @@ impl Node {
 
     /// Unloads a segment and gives its unminted tail back. Returns whether it did: a segment with waiting callers
     /// stays, and so does one that is stopped for ever.
-    pub(crate) fn unload_refill(&mut self, shared: &SharedCursor, clock: &Clock) -> bool {
+    pub(crate) fn unload_segment(&mut self, shared: &SharedCursor, clock: &Clock) -> bool {
         let Some(number) = shared.number() else { return false };
         // A caller may have asked since the node stepped last.
-        let idle = |refill: &SegmentState| !refill.waits() && !refill.is_stopped() && !shared.is_wanted();
-        if self.stopped.is_some() || !self.refills.get(&number).is_some_and(idle) {
+        let idle = |segment: &SegmentState| !segment.waits() && !segment.is_stopped() && !shared.is_wanted();
+        if self.stopped.is_some() || !self.segments.get(&number).is_some_and(idle) {
             return false;
         }
-        if let Some(mut refill) = self.refills.remove(&number) {
-            let mark = refill.give_back(&mut self.requests, &clock.look());
+        if let Some(mut segment) = self.segments.remove(&number) {
+            let mark = segment.give_back(&mut self.requests, &clock.look());
             let cause = "the name was unloaded, since nobody used it: define it again".to_owned();
-            refill.stop(&Stopped { reason: StopReason::Closed, cause });
-            self.past.note(refill.key(), mark);
+            segment.stop(&Stopped { reason: StopReason::Closed, cause });
+            self.past.note(segment.key(), mark);
         }
         true
     }
@@ -332,21 +373,21 @@ impl Node {
 
     /// Does what is due now, by the clock and by the requests of the minting side.
     pub(crate) fn step(&mut self, clock: &Clock) {
-        let wanted = self.board.take();
+        let wanted = self.wake_list.take();
         if let Some(stopped) = &self.stopped {
             // A name that was being bound while the node stopped learns it here.
             self.groups.iter().for_each(|group| group.stop(stopped));
             return wanted
                 .iter()
-                .filter_map(|number| self.refills.get(number))
-                .for_each(|refill| refill.stop(stopped));
+                .filter_map(|number| self.segments.get(number))
+                .for_each(|segment| segment.stop(stopped));
         }
         let now = clock.look();
-        self.busy_refills.extend(wanted);
+        self.busy_segments.extend(wanted);
         if now.stamp.era() != self.era {
             // All discard what they hold.
             self.era = now.stamp.era();
-            self.busy_refills.extend(self.refills.keys());
+            self.busy_segments.extend(self.segments.keys());
         }
         self.requests.pursue_clock(&now);
         if now.refusal().is_some() && self.groups.iter().any(SlotGroup::is_used) {
@@ -356,10 +397,10 @@ impl Node {
         for (index, group) in self.groups.iter_mut().enumerate() {
             group.step(index, &mut self.requests, &now);
         }
-        self.busy_refills.retain(|&index| {
-            self.refills.get_mut(&index).is_some_and(|refill| {
-                refill.step(index, &mut self.requests, &now);
-                refill.waits()
+        self.busy_segments.retain(|&index| {
+            self.segments.get_mut(&index).is_some_and(|segment| {
+                segment.step(index, &mut self.requests, &now);
+                segment.waits()
             })
         });
         self.busy_queues.retain(|name| {
@@ -400,7 +441,7 @@ impl Node {
                 self.groups[index].handle(id, answer, index, &mut self.requests, &now, clock)
             }
             Purpose::SegmentState(index) => {
-                self.refills.get_mut(&index)?.handle(id, answer, &mut self.requests, &now);
+                self.segments.get_mut(&index)?.handle(id, answer, &mut self.requests, &now);
             }
             Purpose::CounterQueue(name) => {
                 let queue = self.queues.get_mut(&name)?;
@@ -432,9 +473,9 @@ impl Node {
             return None;
         }
         let groups = self.groups.iter().filter_map(|group| group.deadline(&self.requests.settings, now));
-        let refills = self.busy_refills.iter().filter_map(|index| self.refills.get(index)?.deadline());
+        let segments = self.busy_segments.iter().filter_map(|index| self.segments.get(index)?.deadline());
         let queues = self.busy_queues.iter().filter_map(|name| self.queues.get(name)?.deadline());
-        groups.chain(refills).chain(queues).chain(self.requests.clock_deadline()).min()
+        groups.chain(segments).chain(queues).chain(self.requests.clock_deadline()).min()
     }
 
     /// Uniqueness is at stake: the node mints nothing from here on.
@@ -454,8 +495,8 @@ impl Node {
             for group in &mut self.groups {
                 group.give_back(&mut self.requests, &now);
             }
-            for refill in self.refills.values_mut() {
-                refill.give_back(&mut self.requests, &now);
+            for segment in self.segments.values_mut() {
+                segment.give_back(&mut self.requests, &now);
             }
         }
         mutate!(GiveBackBeforeClose => return);
@@ -469,7 +510,7 @@ impl Node {
 
     fn end(&mut self, stopped: &Stopped) {
         self.groups.iter().for_each(|group| group.stop(stopped));
-        self.refills.values().for_each(|refill| refill.stop(stopped));
+        self.segments.values().for_each(|segment| segment.stop(stopped));
         self.queues.values_mut().for_each(|queue| queue.stop(stopped));
     }
 }

@@ -45,7 +45,7 @@ pub(crate) struct SharedCursor {
     trouble: Mutex<Option<Box<BlockReason>>>,
     signal: Arc<Signal>,
     /// The list on which the node looks for cursors that need more, and this cursor's number there.
-    board: OnceLock<(Arc<WakeList>, usize)>,
+    wake_list: OnceLock<(Arc<WakeList>, usize)>,
 }
 
 /// The cursors that need more. A node with ten thousand names steps only these, not all of them. Each cursor is
@@ -68,26 +68,26 @@ impl SharedCursor {
             demand: AtomicU64::new(0),
             trouble: Mutex::new(None),
             signal,
-            board: OnceLock::new(),
+            wake_list: OnceLock::new(),
         }
     }
 
-    /// From now on, the cursor adds itself to `board` as `number` when a caller needs more.
-    pub(crate) fn enlist(&self, board: &Arc<WakeList>, number: usize) {
-        self.board.get_or_init(|| (Arc::clone(board), number));
+    /// From now on, the cursor adds itself to `wake_list` as `number` when a caller needs more.
+    pub(crate) fn enlist(&self, wake_list: &Arc<WakeList>, number: usize) {
+        self.wake_list.get_or_init(|| (Arc::clone(wake_list), number));
     }
 
     /// The number under which the node knows it.
     pub(crate) fn number(&self) -> Option<usize> {
-        self.board.get().map(|(_, number)| *number)
+        self.wake_list.get().map(|(_, number)| *number)
     }
 
     /// Asks the node for a range with `count` consecutive positions.
     pub(crate) fn want(&self, count: u64) {
         self.demand.fetch_max(count, Ordering::Relaxed);
         if !self.wanted.swap(true, Ordering::AcqRel) {
-            if let Some((board, number)) = self.board.get() {
-                lock(&board.0).push(*number);
+            if let Some((wake_list, number)) = self.wake_list.get() {
+                lock(&wake_list.0).push(*number);
             }
             self.signal.raise();
         }

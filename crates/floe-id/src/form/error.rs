@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt;
 
-use super::sealed::KeyId;
+use super::key_id::KeyId;
 
 /// Why a text is not an ID in a form, or a number cannot be written in it. Positions are byte indexes into the text.
 #[derive(Clone, PartialEq, Eq)]

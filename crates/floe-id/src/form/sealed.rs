@@ -11,12 +11,9 @@ use core::str::FromStr;
 
 use super::buffer::Buffer;
 use super::error::{FormDefinitionError, FormError};
+use super::key_id::KeyId;
 use super::permutation::Permutation;
 use super::{Form, Notation};
-
-/// The id of a key. A form's text names this id, and never the key.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct KeyId(u16);
 
 /// A key: 128 bits that must stay secret. `Debug` does not show them. `FromStr` reads 32 hexadecimal digits.
 ///
@@ -199,18 +196,6 @@ fn key_before(text: &str) -> Result<(KeyId, &str), FormError> {
     Ok((KeyId(id), rest.strip_prefix('-').unwrap_or(rest)))
 }
 
-impl KeyId {
-    /// Makes the key id of a number. [`Keys`] has an example.
-    pub const fn new(id: u16) -> Self {
-        Self(id)
-    }
-
-    /// Returns the number.
-    pub const fn get(self) -> u16 {
-        self.0
-    }
-}
-
 impl fmt::Display for KeyCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:06x}", self.0)
@@ -224,12 +209,6 @@ impl FromStr for KeyCheck {
     fn from_str(text: &str) -> Result<Self, ()> {
         let check = u32::from_str_radix(text, 16).map(Self).map_err(|_| ())?;
         if text.len() == 6 && check.to_string() == text { Ok(check) } else { Err(()) }
-    }
-}
-
-impl fmt::Display for KeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A connection that was checked and found fit.
+//! How a connection is made, and checked.
 
 use std::slice;
 use std::sync::Arc;
@@ -7,8 +7,9 @@ use floe::ledger::LedgerError;
 use tokio_rustls::TlsConnector;
 
 use super::channel::Channel;
+use super::link::Link;
 use super::login::log_in;
-use super::session::{Answer, Session};
+use super::session::Session;
 use super::trouble::{self, Error};
 use super::url::Settings;
 use super::{Trouble, schema};
@@ -49,12 +50,6 @@ impl Database {
     }
 }
 
-/// A connection for one call at a time.
-pub(super) struct Link {
-    session: Session,
-    shown: Arc<str>,
-}
-
 impl Connect for Database {
     type Link = Link;
     type Error = Error;
@@ -86,35 +81,5 @@ impl Connect for Database {
 
     fn at_open(&self, error: Error) -> OpenError {
         trouble::at_open(&error, &self.reach().shown)
-    }
-}
-
-impl Link {
-    /// The server without credentials.
-    pub(super) fn shown(&self) -> &str {
-        &self.shown
-    }
-
-    /// Runs statements, and returns an answer for each.
-    pub(super) async fn query(&mut self, sql: &str) -> Result<Vec<Answer>, Trouble> {
-        self.session.query(sql).await.map_err(Trouble::Store)
-    }
-
-    /// Runs one statement that returns rows.
-    pub(super) async fn rows(&mut self, sql: &str) -> Result<Answer, Trouble> {
-        let answers = self.query(sql).await?;
-        answers.into_iter().next_back().ok_or(Trouble::Store(Error::Protocol("no answer")))
-    }
-
-    /// Runs statements that leave no transaction open. If others were in the way and the failed statement took no
-    /// effect, runs them again, until the call's time is over.
-    pub(super) async fn transact(&mut self, sql: &str) -> Result<Vec<Answer>, Trouble> {
-        loop {
-            match self.session.query(sql).await {
-                // A deadlock has ended the transaction; a lock timeout has not.
-                Err(error) if error.is_in_the_way() => drop(self.query("ROLLBACK").await?),
-                outcome => return outcome.map_err(Trouble::Store),
-            }
-        }
     }
 }

@@ -6,10 +6,11 @@
 use ring::digest::{Algorithm, SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use tokio_rustls::TlsConnector;
 
-use super::channel::{Channel, Fields};
+use super::channel::Channel;
+use super::fields::Fields;
 use super::session::Session;
 use super::trouble::Error;
-use super::url::Settings;
+use super::url::{Account, Settings};
 use crate::remote::ssl_mode::Use;
 
 /// The abilities that floe and the server must have: a database at login, the protocol of 4.1, transactions, passwords
@@ -34,13 +35,6 @@ const LONGEST: u32 = 4 << 20;
 
 const NATIVE: &str = "mysql_native_password";
 const CACHING: &str = "caching_sha2_password";
-
-/// The user, the database, and the password.
-pub(super) struct Account {
-    pub(super) user: String,
-    pub(super) password: String,
-    pub(super) database: String,
-}
 
 /// Logs in on an unused channel.
 pub(super) async fn log_in(

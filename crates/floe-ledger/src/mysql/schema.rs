@@ -6,7 +6,7 @@ use std::time::Duration;
 use floe::ledger::LedgerError;
 
 use super::Trouble;
-use super::connect::Link;
+use super::link::Link;
 use super::session::Answer;
 use super::statements;
 use super::url::Settings;

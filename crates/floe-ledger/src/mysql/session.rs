@@ -3,7 +3,8 @@
 //! Source: MySQL source code documentation, "Text Protocol" and "Multi-Statement". One packet may hold several
 //! statements. Each is answered in turn, and after the first failure the rest do not run.
 
-use super::channel::{Channel, Fields};
+use super::channel::Channel;
+use super::fields::Fields;
 use super::trouble::Error;
 
 const QUIT: u8 = 0x01;

@@ -5,7 +5,6 @@ use std::io;
 
 use floe::ledger::LedgerError;
 
-use super::channel::Fields;
 use crate::OpenError;
 use crate::remote::LOOK;
 use crate::remote::realm::RAISE;
@@ -58,20 +57,6 @@ const DEADLOCK: u16 = 1213;
 const LOCK_WAIT: u16 = 1205;
 
 impl Error {
-    /// The error in a packet that is one.
-    pub(super) fn from_packet(packet: &[u8]) -> Self {
-        let mut fields = Fields(packet);
-        let (Ok(_), Ok(code)) = (fields.u8(), fields.u16()) else {
-            return Self::Protocol("an error without a number");
-        };
-        // `#` and five characters of SQLSTATE. A server that refuses a connection leaves them out.
-        let text = match fields.0 {
-            [b'#', rest @ ..] => rest.get(5..).unwrap_or_default(),
-            text => text,
-        };
-        Self::Server { code, message: String::from_utf8_lossy(text).into_owned() }
-    }
-
     /// The server's number.
     pub(super) fn code(&self) -> Option<u16> {
         match self {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::login::Account;
 use crate::OpenError;
 use crate::options::{self, Environment};
 use crate::remote::endpoint::Endpoint;
@@ -18,6 +17,13 @@ static FORM: Form = Form {
     modes: ASKED,
     timeout: connect_timeout,
 };
+
+/// The user, the database, and the password.
+pub(super) struct Account {
+    pub(super) user: String,
+    pub(super) password: String,
+    pub(super) database: String,
+}
 
 pub(super) struct Settings {
     pub(super) at: Endpoint,

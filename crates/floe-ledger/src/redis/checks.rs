@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use floe::ledger::LedgerError;
 use redis::{Cmd, FromRedisValue, RedisError, cmd};
 
-use super::connect::Link;
+use super::link::Link;
 use super::url::Settings;
 use super::{Trouble, trouble};
 use crate::options::let_be;

@@ -1,18 +1,14 @@
-//! A connection, and the task that reads and writes its socket.
+//! How a connection is made, and checked.
 
 use std::slice;
 
 use floe::ledger::LedgerError;
 use redis::aio::MultiplexedConnection;
-use redis::{
-    AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, ProtocolVersion, RedisConnectionInfo, RedisError,
-    ServerErrorKind, cmd,
-};
-use tokio::task::JoinHandle;
+use redis::{AsyncConnectionConfig, ProtocolVersion, RedisConnectionInfo, RedisError};
 use tokio_rustls::TlsConnector;
 
 use super::keys::Keys;
-use super::scripts::Script;
+use super::link::{Driver, Link};
 use super::url::Settings;
 use super::{Trouble, checks, layout, trouble};
 use crate::OpenError;
@@ -24,24 +20,6 @@ pub(super) struct Server {
     settings: Settings,
     tls: Option<TlsConnector>,
     keys: Keys,
-}
-
-/// One connection.
-pub(super) struct Link {
-    connection: MultiplexedConnection,
-    driver: Driver,
-    /// A node of a cluster has only the keys of some slots.
-    pub(super) is_in_a_cluster: bool,
-}
-
-/// The task that reads and writes the socket. It ends when the server closes the connection. Nothing guarantees that it
-/// ends without its connection while requests wait for answers, so it is aborted.
-struct Driver(JoinHandle<()>);
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 impl Server {
@@ -93,33 +71,5 @@ impl Connect for Server {
 
     fn at_open(&self, error: RedisError) -> OpenError {
         trouble::at_open(&error, &self.settings)
-    }
-}
-
-impl Link {
-    /// Sends a command and reads its answer.
-    pub(super) async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, RedisError> {
-        command.query_async(&mut self.connection).await
-    }
-
-    /// Runs a script by its hash. If the server does not know it (yet, or since its restart), floe sends the text.
-    pub(super) async fn evaluate<T: FromRedisValue>(
-        &mut self,
-        script: &Script,
-        keys: &[&str],
-        arguments: &[&[u8]],
-    ) -> Result<T, Trouble> {
-        let command = |name: &str, what: &str| {
-            let mut command = cmd(name);
-            command.arg(what).arg(keys.len()).arg(keys).arg(arguments);
-            command
-        };
-        let outcome = match self.ask(&command("EVALSHA", &script.hash)).await {
-            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                self.ask(&command("EVAL", &script.text)).await
-            }
-            outcome => outcome,
-        };
-        outcome.map_err(Trouble::Store)
     }
 }

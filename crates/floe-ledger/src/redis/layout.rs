@@ -3,8 +3,8 @@
 use floe::ledger::LedgerError;
 
 use super::Trouble;
-use super::connect::Link;
 use super::keys::Keys;
+use super::link::Link;
 use super::scripts::{self, VERSION};
 use crate::remote::{Wanted, realm as words};
 

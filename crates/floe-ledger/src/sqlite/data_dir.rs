@@ -7,10 +7,10 @@ use std::path::Path;
 
 use floe::ledger::{LedgerError, Token};
 
-use super::file::flush_dir;
-use super::schema::{draft_path, link_into_place};
+use super::draft::{draft_path, flush_dir, link_into_place};
+use super::file::WITNESS_SUFFIX;
 use super::trouble::RAISE;
-use super::{Builder, Sqlite, witness};
+use super::{Builder, Sqlite};
 use crate::OpenError;
 
 /// The ledger's file in a data directory.
@@ -94,7 +94,7 @@ impl Builder {
 /// ```
 pub fn is_new(path: &Path) -> bool {
     let mut beside = path.as_os_str().to_owned();
-    beside.push(witness::SUFFIX);
+    beside.push(WITNESS_SUFFIX);
     let of_dir = path.file_name().is_some_and(|name| name == DATABASE).then(|| path.with_file_name(WITNESS));
     // What this user may not look at may be there.
     let is_missing = |path: &Path| path.try_exists().is_ok_and(|is_there| !is_there);
@@ -113,8 +113,7 @@ fn lost(dir: &Path, witnessed: &str, how: &str) -> LedgerError {
     LedgerError::Unfit(format!(
         "{dir}/{WITNESS} says that the ledger {witnessed} lives in {dir}, but {dir}/{DATABASE} is {how}, and a fresh ledger would \
          repeat IDs: put {DATABASE} back (with its {DATABASE}-wal, if it has one), or restore the backup and {RAISE}; if no ID \
-         of that ledger is in use anywhere, remove {DATABASE}, {DATABASE}{suffix} and {WITNESS}, and floe makes a fresh ledger",
-        suffix = witness::SUFFIX,
+         of that ledger is in use anywhere, remove {DATABASE}, {DATABASE}{WITNESS_SUFFIX} and {WITNESS}, and floe makes a fresh ledger",
     ))
 }
 

@@ -1,16 +1,20 @@
 //! The file under the ledger: where it is, whether it stays the same one, and on which file system it is.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use floe::ledger::LedgerError;
+use rusqlite::ErrorCode;
 
-use super::schema::{Purpose, draft_path};
-use super::trouble::{RAISE, damaged};
-use super::witness;
+use super::draft::draft_path;
+use super::trouble::{self, RAISE, Trouble, damaged};
 use crate::OpenError;
+
+/// The suffix of the witness (`witness.rs`), which is added to the ledger's path.
+pub(super) const WITNESS_SUFFIX: &str = "-witness";
 
 /// A ledger is at least as long as its first page.
 const SHORTEST: u64 = 512;
@@ -100,7 +104,7 @@ impl Place {
     pub(super) fn is_vacant(&self) -> Result<bool, LedgerError> {
         // In this order: a WAL is only made beside an existing ledger.
         let remains =
-            ["-wal", "-journal", witness::SUFFIX].into_iter().find(|suffix| self.beside(suffix).exists());
+            ["-wal", "-journal", WITNESS_SUFFIX].into_iter().find(|suffix| self.beside(suffix).exists());
         match (fs::metadata(&self.real), remains) {
             (Err(error), None) if error.kind() == ErrorKind::NotFound => Ok(true),
             (Err(error), Some(suffix)) if error.kind() == ErrorKind::NotFound => {
@@ -124,9 +128,8 @@ impl Place {
         }
         Err(LedgerError::Unfit(format!(
             "{shown}-shm is there, and {shown}-wal is gone: somebody has removed it after a crash, and with it the last ranges; put \
-             it back; or remove {shown}-shm and {shown}{suffix}, and {RAISE}",
+             it back; or remove {shown}-shm and {shown}{WITNESS_SUFFIX}, and {RAISE}",
             shown = self.shown,
-            suffix = witness::SUFFIX,
         )))
     }
 
@@ -203,12 +206,12 @@ impl Place {
 
     /// The file holds less than was written to it.
     pub(super) fn was_put_back(&self) -> LedgerError {
-        let (shown, suffix) = (self.shown(), witness::SUFFIX);
+        let shown = self.shown();
         LedgerError::Unfit(format!(
             "{shown} was put back: it holds less than was written to it, as after a backup was copied over it, or after {shown}-wal \
              was removed, cut off or damaged. What was reserved since would be reserved again: stop every floe that uses {shown}; \
              put back the last {shown} with its {shown}-wal, if you have them; if not, move {shown}-wal, {shown}-shm and \
-             {shown}{suffix} away, restore the backup and {RAISE}; then start again"
+             {shown}{WITNESS_SUFFIX} away, restore the backup and {RAISE}; then start again"
         ))
     }
 
@@ -270,19 +273,34 @@ impl Place {
         })
     }
 
+    /// An error while the file is opened. If a person has to repair it, it is `Unfit`, because no later try will help.
+    pub(super) fn at_open(&self, error: &rusqlite::Error) -> LedgerError {
+        let shown = &self.shown;
+        match error.sqlite_error_code() {
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                self.not_writable(error)
+            }
+            Some(ErrorCode::NotADatabase) => LedgerError::Unfit(format!(
+                "{shown} is not a ledger (SQLite: {error}): if it was one, it is damaged; restore it from the backup and \
+                 {RAISE}; if it never was, give floe another path"
+            )),
+            _ => trouble::at_work(shown, Duration::ZERO, Trouble::from(trouble::sql(error))),
+        }
+    }
+
     /// Whether the file system may belong to several machines. Such a file system may renumber its files.
     pub(super) fn is_on_network(&self) -> bool {
         network_filesystem(self.dir()).is_some()
     }
 
-    /// Refuses file systems that do not keep SQLite's locks between machines.
-    pub(super) fn refuse_network_filesystem(&self, purpose: Purpose) -> Result<(), LedgerError> {
+    /// Refuses file systems that do not keep SQLite's locks between machines. `way_out` is of the file that is shown.
+    pub(super) fn refuse_network_filesystem(&self, way_out: fn(&str) -> String) -> Result<(), LedgerError> {
         match network_filesystem(self.dir()) {
             None => Ok(()),
             Some(kind) => Err(LedgerError::Unfit(format!(
                 "{shown} is on {kind}, which does not keep SQLite's locks between machines, so that IDs could repeat: {out}",
                 shown = self.shown,
-                out = (purpose.off_network)(&self.shown),
+                out = way_out(&self.shown),
             ))),
         }
     }
@@ -319,11 +337,6 @@ fn kind_of(magic: i128) -> Option<&'static str> {
         0x0bd0_0bd0 => "Lustre",
         _ => return None,
     })
-}
-
-/// Makes the names in a directory durable.
-pub(super) fn flush_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
 }
 
 /// The files of an open ledger, as they were at its opening.

@@ -1,15 +1,14 @@
 //! The tables: how they are made, recognised, and entered.
 
-use std::ffi::OsString;
 use std::fs;
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use floe::ledger::{LedgerError, Token};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::file::{Place, flush_dir};
-use super::trouble::{self, Trouble, damaged};
+use super::draft::{draft_path, link_into_place};
+use super::file::Place;
+use super::trouble::{Trouble, damaged};
 use super::turn;
 use crate::opening::is_newer;
 use crate::{DEFAULT_REALM, Opening};
@@ -114,7 +113,7 @@ pub(super) fn create(place: &Place, purpose: Purpose) -> Result<(), LedgerError>
     let draft = draft_path(place.real(), &id);
     let made = write(&draft, &id, purpose).map_err(|error| match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::CannotOpen | rusqlite::ErrorCode::ReadOnly) => place.not_writable(&error),
-        _ => trouble::at_open(place, &error),
+        _ => place.at_open(&error),
     });
     let linked = made.and_then(|()| {
         link_into_place(&draft, place.real()).map(drop).map_err(|error| {
@@ -133,34 +132,6 @@ pub(super) fn create(place: &Place, purpose: Purpose) -> Result<(), LedgerError>
         }
     }
     linked
-}
-
-/// The name under which a file is made before it is linked into place.
-pub(super) fn draft_path(path: &Path, id: &str) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".new-{id}"));
-    path.with_file_name(name)
-}
-
-/// Gives a complete file its name, durably, unless the name is taken. Returns whether it did.
-pub(super) fn link_into_place(draft: &Path, path: &Path) -> io::Result<bool> {
-    let linked = match fs::hard_link(draft, path) {
-        Ok(()) => true,
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
-        Err(error) => return Err(error),
-    };
-    remove_draft(draft)?;
-    flush_dir(path.parent().unwrap_or(Path::new("/")))?;
-    Ok(linked)
-}
-
-/// Whoever finds the draft as a second name of the file removes it too (`Place::refuse_second_name`).
-pub(super) fn remove_draft(draft: &Path) -> io::Result<()> {
-    match fs::remove_file(draft) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
 }
 
 fn write(draft: &Path, id: &str, purpose: Purpose) -> rusqlite::Result<()> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use floe::ledger::{Key, Ledger as _, LedgerError};
 use tempfile::TempDir;
 
+use super::draft::{self, draft_path};
 use super::file::Place;
-use super::schema::{self, draft_path};
 use super::witness::Witness;
 use super::{Begin, Done, Sqlite};
 
@@ -92,11 +92,11 @@ fn who_comes_while_a_ledger_gets_its_name_is_not_refused_nor_is_who_makes_it() {
                 while Place::new(&path).map(|_| !path.exists()).unwrap() {}
             });
             begin.wait();
-            assert!(schema::link_into_place(&draft, &path).unwrap());
+            assert!(draft::link_into_place(&draft, &path).unwrap());
             comes.join().unwrap();
         });
         // As where the other one was the first to remove it, as a second name of the file.
-        schema::remove_draft(&draft).unwrap();
+        draft::remove_draft(&draft).unwrap();
     }
 }
 

@@ -6,8 +6,6 @@ use std::time::Duration;
 use floe::ledger::LedgerError;
 use rusqlite::{Error, ErrorCode};
 
-use super::file::Place;
-
 /// The errors inside a transaction.
 #[derive(Debug)]
 pub(crate) enum Trouble {
@@ -53,23 +51,8 @@ pub(super) fn held(shown: &str, max_wait: Duration) -> LedgerError {
     ))
 }
 
-/// An error while the file is opened. If a person has to repair it, it is `Unfit`, because no later try will help.
-pub(super) fn at_open(place: &Place, error: &Error) -> LedgerError {
-    let shown = place.shown();
-    match error.sqlite_error_code() {
-        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            place.not_writable(error)
-        }
-        Some(ErrorCode::NotADatabase) => LedgerError::Unfit(format!(
-            "{shown} is not a ledger (SQLite: {error}): if it was one, it is damaged; restore it from the backup and \
-             {RAISE}; if it never was, give floe another path"
-        )),
-        _ => at_work(shown, Duration::ZERO, Trouble::from(sql(error))),
-    }
-}
-
 /// A copy to pass on: rusqlite's errors are not `Clone`.
-fn sql(error: &Error) -> Error {
+pub(super) fn sql(error: &Error) -> Error {
     match error {
         Error::SqliteFailure(code, text) => Error::SqliteFailure(*code, text.clone()),
         other => Error::SqliteFailure(

@@ -14,13 +14,10 @@ use std::path::PathBuf;
 
 use floe::ledger::{LedgerError, Token};
 
-use super::file::Place;
+use super::draft::{draft_path, link_into_place};
+use super::file::{Place, WITNESS_SUFFIX};
 use super::origin::Origin;
-use super::schema::{draft_path, link_into_place};
 use super::trouble::RAISE;
-
-/// The suffix that is added to the database's path.
-pub(super) const SUFFIX: &str = "-witness";
 
 /// The first line.
 const LABEL: &str = "floe witness 1";
@@ -60,7 +57,7 @@ pub(super) struct Witness {
 impl Witness {
     /// The witness of the database at `place`, if there is one.
     pub(super) fn find(place: &Place) -> Result<Option<Self>, LedgerError> {
-        let path = place.beside(SUFFIX);
+        let path = place.beside(WITNESS_SUFFIX);
         let shown = path.display();
         let unfit = |error: io::Error| {
             LedgerError::Unfit(format!(
@@ -88,7 +85,7 @@ impl Witness {
 
     /// Begins a witness, unless another process is first.
     pub(super) fn make(place: &Place, turn: u64) -> Result<Self, LedgerError> {
-        let path = place.beside(SUFFIX);
+        let path = place.beside(WITNESS_SUFFIX);
         let draft = draft_path(&path, &Token::random()?.hex());
         let origin = origin(place)?;
         let written = (|| {

@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicI64;
 use floe::ledger::LedgerError;
 use tokio_rustls::TlsConnector;
 
-use super::jute::{Access, Request, code};
+use super::code;
+use super::jute::{Access, Request};
 use super::link::Link;
 use super::session::Session;
 use super::trouble::Error;

@@ -3,6 +3,7 @@
 //! A frame is its length (four bytes, big-endian) and its content. Numbers are big-endian, texts and data have their
 //! length before them. The layouts are those of `zookeeper.jute` in ZooKeeper's sources.
 
+use super::code;
 use super::trouble::Error;
 
 /// The longest frame that is taken. ZooKeeper itself sends 1 MiB at most, save for lists of children.
@@ -12,21 +13,6 @@ pub(super) const LONGEST_FRAME: usize = 16 << 20;
 pub(super) const EVENT: i32 = -1;
 pub(super) const PING: i32 = -2;
 const AUTH: i32 = -4;
-
-/// The codes of errors that mean something to a ledger.
-pub(super) mod code {
-    pub(in crate::zookeeper) const UNIMPLEMENTED: i32 = -6;
-    pub(in crate::zookeeper) const NO_NODE: i32 = -101;
-    pub(in crate::zookeeper) const NO_AUTH: i32 = -102;
-    pub(in crate::zookeeper) const BAD_VERSION: i32 = -103;
-    pub(in crate::zookeeper) const NODE_EXISTS: i32 = -110;
-    pub(in crate::zookeeper) const INVALID_ACL: i32 = -114;
-    pub(in crate::zookeeper) const AUTH_FAILED: i32 = -115;
-    pub(in crate::zookeeper) const NOT_READ_ONLY: i32 = -119;
-    pub(in crate::zookeeper) const REQUIRES_AUTH: i32 = -124;
-    pub(in crate::zookeeper) const QUOTA_EXCEEDED: i32 = -125;
-    pub(in crate::zookeeper) const THROTTLED: i32 = -127;
-}
 
 /// Who may do what with a node that is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -29,7 +29,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use floe::ledger::LedgerError;
 
 use super::Trouble;
-use super::jute::{Access, Reply, Request, code};
+use super::code;
+use super::jute::{Access, Reply, Request};
 use super::layout;
 use super::session::Session;
 use super::trouble::Error;

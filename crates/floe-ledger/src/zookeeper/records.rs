@@ -6,8 +6,9 @@ use floe::ledger::{Key, Token};
 use floe::store::{Entry, Put, Version};
 
 use super::Trouble;
+use super::code;
 use super::former::{self, STOP};
-use super::jute::{Request, code};
+use super::jute::Request;
 use super::layout::{self, DEFINITIONS, MADE, Place};
 use super::link::{Found, Link};
 use super::trouble::Error;

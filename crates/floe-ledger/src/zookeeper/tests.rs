@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::code;
 use super::former;
-use super::jute::{self, Access, Reply, Request, code};
+use super::jute::{self, Access, Reply, Request};
 use super::layout::{self, Place};
 use super::trouble::{self, Error};
 use super::url::Settings;

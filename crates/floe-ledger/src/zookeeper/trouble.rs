@@ -4,7 +4,7 @@ use std::fmt;
 
 use floe::ledger::LedgerError;
 
-use super::jute::code;
+use super::code;
 use crate::OpenError;
 use crate::remote::LOOK;
 

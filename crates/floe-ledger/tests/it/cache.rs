@@ -97,19 +97,21 @@ impl Behind {
         }
     }
 
-    fn reach<T>(&self, call: impl FnOnce(&Memory) -> Result<T, LedgerError>) -> Result<T, LedgerError> {
-        let gone = || Err(LedgerError::Unavailable("it was cut off".to_owned()));
+    fn reach(&self) -> Result<&Memory, LedgerError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        if self.gone.load(Ordering::SeqCst) {
-            return gone();
-        }
-        let answer = call(&self.store);
+        if self.gone.load(Ordering::SeqCst) { Err(cut_off()) } else { Ok(&self.store) }
+    }
+
+    fn answered<T>(&self, answer: Result<T, LedgerError>) -> Result<T, LedgerError> {
         let lost = self.lose.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        if lost.is_ok() { gone() } else { answer }
+        if lost.is_ok() { Err(cut_off()) } else { answer }
     }
 }
 
-#[rustfmt::skip]
+fn cut_off() -> LedgerError {
+    LedgerError::Unavailable("it was cut off".to_owned())
+}
+
 impl Ledger for Behind {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         self.reserves.lock().unwrap().push(request.clone());
@@ -117,7 +119,7 @@ impl Ledger for Behind {
             let before = self.before.lock().unwrap().take();
             before.into_iter().for_each(|before| before());
         }
-        let reply = self.reach(|store| store.reserve(request));
+        let reply = self.reach().and_then(|store| self.answered(store.reserve(request)));
         if let Ok(Reply::Got { start, end, .. }) = reply {
             self.given.lock().unwrap().insert((*request.token.as_bytes(), start, end));
         }
@@ -128,24 +130,24 @@ impl Ledger for Behind {
     }
     fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         self.counts.fetch_add(1, Ordering::SeqCst);
-        self.reach(|store| store.count(request))
+        self.answered(self.reach()?.count(request))
     }
-    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> { self.reach(|store| store.give_back(key, token, from)) }
-    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> { self.reach(|store| store.bind(name, definition, marked)) }
-    fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> { self.reach(|store| store.definition(name)) }
-    fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> { self.reach(|store| store.names(after, limit)) }
-    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> { self.reach(|store| store.raise(key, at_least)) }
-    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> { self.reach(|store| store.list(prefix, after, limit)) }
-    fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> { self.reach(|_| Ok(Some(UnixMillis::new(7)))) }
-    fn realm_id(&self) -> Result<String, LedgerError> { self.reach(Memory::realm_id) }
-    fn describe(&self) -> String { "behind:".to_owned() }
+    fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
+        self.reach()?;
+        self.answered(Ok(Some(UnixMillis::new(7))))
+    }
+    fn describe(&self) -> String {
+        "behind:".to_owned()
+    }
+    floe::__hand_on!(self => self.reach()?, answered; give_back bind definition names raise list realm_id);
 }
 
 /// A cache in `dir` in front of `behind`, opened as by a process that starts.
 fn try_open(dir: &Path, behind: &Behind) -> Result<Cache, OpenError> {
     let upstream = behind.clone();
     Cache::builder(dir).window(Duration::from_secs(3_600)).before_ledger("behind:", move || {
-        upstream.reach(|_| Ok(()))?;
+        upstream.reach()?;
+        upstream.answered(Ok(()))?;
         Ok(Box::new(upstream.clone()))
     })
 }

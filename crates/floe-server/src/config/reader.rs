@@ -175,6 +175,26 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
+    /// As [`set`](Self::set), for a setting that had another name. No error suggests that name.
+    pub(super) fn set_renamed<T>(
+        &self,
+        (old, key): (&'static str, &'static str),
+        target: &mut T,
+        read: impl FnOnce(&DeValue<'t>) -> Result<T, String>,
+    ) {
+        match (self.value(old).is_some(), self.has(key)) {
+            (false, _) => self.set(key, target, read),
+            (true, false) => self.set(old, target, read),
+            (true, true) => {
+                self.know(old);
+                self.complain(
+                    old,
+                    format_args!("it is the old name of {key}, which is set too: leave it out"),
+                );
+            }
+        }
+    }
+
     /// The table `key` within this one, given to `read`.
     pub(super) fn table(&self, key: &'static str, read: impl FnOnce(&Section<'d, 't>)) {
         self.know(key);

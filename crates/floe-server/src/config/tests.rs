@@ -54,12 +54,24 @@ fn all_complaints_come_at_once_in_the_order_of_the_file() {
 }
 
 #[test]
+fn an_old_name_goes_on_working_and_is_told_its_new_one() {
+    let old = parse("realm = \"shop\"\nkeep = true").unwrap();
+    assert!(old.renews_idle_on(false));
+    let warning = "floe.toml:2:8: the setting keep is called renew_idle now: rename it";
+    assert_eq!(old.old_spelling().as_deref(), Some(warning));
+    let new = parse("realm = \"shop\"\nrenew_idle = true").unwrap();
+    assert_eq!((new.renews_idle_on(false), new.old_spelling()), (true, None));
+}
+
+#[test]
 fn a_wrong_value_is_told_what_is_allowed() {
     complains("window = 30", &["floe.toml:2:10: window:", "with its unit", "\"30s\"", "the number 30"]);
     complains("window = \"30\"", &["the unit is missing"]);
     complains("window = \"1y\"", &["its units are ms, s, m, h and d"]);
     complains("window = \"10ms\"", &["\"10ms\" is outside the allowed \"100ms\" to \"1d\""]);
-    complains("keep = \"yes\"", &["expected true or false"]);
+    complains("renew_idle = \"yes\"", &["expected true or false"]);
+    complains("keep = \"yes\"", &["floe.toml:2:8: keep:", "expected true or false"]);
+    complains("keep = true\nrenew_idle = true", &["keep: it is the old name of renew_idle"]);
     complains("threads = 1000", &["1000 is outside the allowed 1 to 256"]);
     complains("threads = -1", &["-1 is outside the allowed"]);
     complains("threads = 1.5", &["expected a whole number"]);

@@ -51,7 +51,7 @@ pub(super) enum Minted {
 
 /// See the module.
 pub(super) struct Node {
-    hand: Manual,
+    manual: Manual,
     generator: Generator,
     segment: Option<Segment>,
     /// Fractions of a number, in thousandths, that the segment's callers have not asked for yet.
@@ -93,16 +93,17 @@ impl Node {
             },
             is_gone: Box::new(|_| false),
         };
-        let builder = Floe::builder().window(Duration::from_millis(plan.window_ms)).keep(true);
+        let builder = Floe::builder().window(Duration::from_millis(plan.window_ms)).renew_idle(true);
         let ledger = SimLedger::to(memory, reachable);
-        let (floe, hand) = manual::open(builder, ledger, surroundings).map_err(|error| error.to_string())?;
+        let (floe, manual) =
+            manual::open(builder, ledger, surroundings).map_err(|error| error.to_string())?;
         let generator = floe.snowflake("orders", plan.layout.clone()).map_err(|error| error.to_string())?;
         let segment = match plan.numbers_per_second {
             0 => None,
             _ => Some(floe.segment("tickets").map_err(|error| error.to_string())?),
         };
         let visited_ms = clock.read().mono.get();
-        Ok(Self { hand, generator, segment, owed: 0, visited_ms, mints: false, probes: 0, wake_ms: None })
+        Ok(Self { manual, generator, segment, owed: 0, visited_ms, mints: false, probes: 0, wake_ms: None })
     }
 
     /// A caller asks for an ID.
@@ -131,34 +132,34 @@ impl Node {
     pub(super) fn turn(&mut self) -> VecDeque<Call> {
         let mut calls = VecDeque::new();
         loop {
-            let mut turn = self.hand.turn();
+            let mut turn = self.manual.turn();
             calls.append(&mut turn.calls);
             self.wake_ms = turn.wake.map(MonoMillis::get);
-            if !self.hand.is_called() {
+            if !self.manual.is_called() {
                 return calls;
             }
         }
     }
 
     pub(super) fn is_called(&self) -> bool {
-        self.hand.is_called()
+        self.manual.is_called()
     }
 
     pub(super) fn answer(&self, id: u64, answer: Result<Reply, LedgerError>) {
-        self.hand.answer(id, answer);
+        self.manual.answer(id, answer);
     }
 
     pub(super) fn answer_clock(&self, id: u64, answer: Result<Option<UnixMillis>, LedgerError>) {
-        self.hand.answer_clock(id, answer);
+        self.manual.answer_clock(id, answer);
     }
 
     pub(super) fn over(&self, id: u64) {
-        self.hand.over(id);
+        self.manual.over(id);
     }
 
     /// Stops it in order.
     pub(super) fn close(&mut self) -> VecDeque<Call> {
-        self.hand.close();
-        self.hand.turn().calls
+        self.manual.close();
+        self.manual.turn().calls
     }
 }

@@ -86,7 +86,7 @@ pub(super) struct Start {
 /// See the module.
 pub(super) struct Running {
     start: Start,
-    hand: Manual,
+    manual: Manual,
     floe: Floe,
     names: Vec<Served>,
     clock: Arc<Hands>,
@@ -158,13 +158,14 @@ impl Running {
         };
         let mut builder = Floe::builder()
             .window(Duration::from_millis(start.setup.window_ms))
-            .keep(start.fleet.keep)
+            .renew_idle(start.fleet.renew_idle)
             .max_wait(Duration::from_millis(super::PATIENCE_MS));
         if start.setup.fixed {
             builder = builder.worker(WorkerChoice::Fixed(start.setup.worker));
         }
         let ledger = SimLedger::to(&start.memory, start.reachable);
-        let (floe, hand) = manual::open(builder, ledger, surroundings).map_err(|error| error.to_string())?;
+        let (floe, manual) =
+            manual::open(builder, ledger, surroundings).map_err(|error| error.to_string())?;
         let mut names = Vec::with_capacity(names::NAMES.len());
         for name in 0..names::NAMES.len() {
             match names::define(&floe, name, &start.fleet, start.setup.odd, node % 2 == 1) {
@@ -175,7 +176,7 @@ impl Running {
         let woken = Arc::new(Woken(AtomicBool::new(false)));
         let (waiting, preempted, journal) = (Vec::new(), Vec::new(), journaling.then(Vec::new));
         let turns = (0, 0);
-        Ok(Self { start, hand, floe, names, clock, entropy, waiting, preempted, woken, journal, turns })
+        Ok(Self { start, manual, floe, names, clock, entropy, waiting, preempted, woken, journal, turns })
     }
 
     /// A copy of its memory: a process that has replayed the same inputs. Its further randomness is `fresh`, as in a
@@ -215,23 +216,23 @@ impl Running {
                 *self.entropy.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
                 due = false;
             }
-            Input::Answer(id, answer) => self.hand.answer(id, answer),
-            Input::Clock(id, answer) => self.hand.answer_clock(id, answer),
-            Input::Over(id) => self.hand.over(id),
+            Input::Answer(id, answer) => self.manual.answer(id, answer),
+            Input::Clock(id, answer) => self.manual.answer_clock(id, answer),
+            Input::Over(id) => self.manual.over(id),
             Input::Leave(ask) => {
                 self.waiting.retain(|waiting| waiting.ask.id != ask);
                 due = false;
             }
             Input::Invalidate => self.floe.invalidate(),
-            Input::Stop => self.hand.close(),
+            Input::Stop => self.manual.close(),
             Input::Mint(ask, how) => {
                 due = false;
                 self.mint(&ask, how, &mut effects);
             }
         }
-        while due || self.hand.is_called() || self.woken.0.load(Relaxed) {
+        while due || self.manual.is_called() || self.woken.0.load(Relaxed) {
             due = false;
-            let turn = self.hand.turn();
+            let turn = self.manual.turn();
             effects.calls.extend(turn.calls);
             effects.wake = turn.wake;
             if self.woken.0.swap(false, Relaxed) {
@@ -247,7 +248,7 @@ impl Running {
             }
         }
         // This is part of the replay, because every look at a clock may change the node.
-        let (steady, refusal) = self.hand.steady();
+        let (steady, refusal) = self.manual.steady();
         (effects.steady, effects.refused) = (steady.position().unwrap_or(0), refusal.is_some());
         effects
     }
@@ -279,10 +280,10 @@ impl Running {
             }
         }
         match how {
-            How::AtHand => self.hand.tick(),
-            How::Straight => self.hand.put_away(),
+            How::AtHand => self.manual.tick(),
+            How::Straight => self.manual.put_away(),
             How::Preempted => {
-                if let (Served::Generator(_), Ok(glance)) = (&self.names[ask.name], self.hand.glance()) {
+                if let (Served::Generator(_), Ok(glance)) = (&self.names[ask.name], self.manual.glance()) {
                     self.preempted.push((ask.id, glance));
                     effects.preempted = true;
                     return;

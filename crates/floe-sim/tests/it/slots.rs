@@ -42,7 +42,7 @@ fn a_window_outlasts_an_outage() {
     let mut nodes = [0; 5];
     for seed in 1..=5 {
         let mut scenario = calm(seed, 60);
-        scenario.fleet.keep = true;
+        scenario.fleet.renew_idle = true;
         scenario.faults = vec![Fault { at: 20 * SECOND, what: What::Outage { lasts: 4 * SECOND } }];
         let history = run(&scenario);
         // Windows of 10 s are renewed at 5 s, so callers of snowflakes do not notice 4 s without a ledger.

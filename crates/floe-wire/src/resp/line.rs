@@ -1,6 +1,13 @@
 //! Splits a command on one line, as people type it: words between spaces, in quotes if needed.
 
-use super::decode::{Error, Span};
+use super::error::Error;
+
+/// The place of an argument in a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
 
 /// Appends the words of `line` to `unquoted`, one after the other, and the span of each to `words`.
 ///

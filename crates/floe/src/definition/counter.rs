@@ -2,8 +2,8 @@
 
 use floe_id::inspect::Reading;
 
-use super::read::narrow;
 use super::row::{Reserved, Row, Rules};
+use super::words::narrow;
 use super::{Definition, ReadIdError};
 
 pub(crate) static ROW: Row = Row {

@@ -7,7 +7,7 @@ use jiff::civil::Date;
 
 use super::dated_shape::{DateFormat, DatedShape, Overflow};
 use super::row::{Complain, Given, Reserved, Row, Rules, Setting, Takes};
-use super::text::Words;
+use super::words::Words;
 use super::{Definition, DefinitionError, ReadIdError};
 
 pub(crate) static ROW: Row = Row {

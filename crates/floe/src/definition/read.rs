@@ -1,12 +1,13 @@
 //! Reading an ID by its name's definition.
 
-use floe_id::inspect::{InspectError, LONGEST, Reading, number};
+use floe_id::inspect::{InspectError, LONGEST, Reading};
 use floe_id::kind::ReadError;
 use std::fmt;
 
+use super::words::wide;
 use super::{Definition, counter, dated, segment};
 use crate::form::FormError;
-use crate::{Id, IdError, LayoutError, WideId};
+use crate::{IdError, LayoutError};
 
 /// Why a text is not an ID of a definition.
 #[derive(Clone, PartialEq, Eq)]
@@ -121,16 +122,6 @@ impl Definition {
     pub(crate) fn foreign(&self, text: &str, why: impl Into<String>) -> ReadIdError {
         ReadIdError::Foreign { text: text.to_owned(), definition: self.to_string(), why: why.into() }
     }
-}
-
-/// The number that `text` writes, of whatever width.
-fn wide(text: &str) -> Result<WideId, ReadIdError> {
-    number(text).map_err(|error| ReadIdError::Number { text: text.to_owned(), error })
-}
-
-pub(super) fn narrow(text: &str) -> Result<u64, ReadIdError> {
-    let id = Id::try_from(wide(text)?);
-    Ok(id.map_err(|error| ReadIdError::Number { text: text.to_owned(), error })?.get())
 }
 
 #[cfg(test)]

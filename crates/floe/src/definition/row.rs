@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use super::ledgerless::{Ledgerless, LedgerlessRules};
-use super::{Definition, DefinitionError, counter, dated, registered, segment, snowflake};
+use super::{Definition, DefinitionError};
 
 /// A kind of IDs: its word, the settings of its names, and the properties of its IDs.
 ///
@@ -97,17 +97,6 @@ pub struct Given(BTreeMap<&'static str, String>);
 pub type Complain<'c> = &'c mut dyn FnMut(&'static str, String);
 
 impl Kind {
-    /// Time, worker id and sequence in the bit fields of a layout.
-    pub const SNOWFLAKE: Self = Self(&snowflake::ROW);
-    /// Numbers from reserved ranges, in order on one node.
-    pub const SEGMENT: Self = Self(&segment::ROW);
-    /// 1, 2, 3, … over the whole cluster.
-    pub const COUNTER: Self = Self(&counter::ROW);
-    /// A date with a counter.
-    pub const DATED: Self = Self(&dated::ROW);
-    /// A kind that the program registered. Its word does not stand in a configuration; the type name of the kind does.
-    pub const REGISTERED: Self = Self(&registered::ROW);
-
     /// Returns its word in configurations, logs and metrics.
     pub fn as_str(self) -> &'static str {
         self.0.word

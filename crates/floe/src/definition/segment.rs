@@ -2,9 +2,8 @@
 
 use floe_id::inspect::Reading;
 
-use super::read::narrow;
 use super::row::{Complain, Given, Reserved, Row, Rules, Setting, Takes};
-use super::text::Words;
+use super::words::{Words, narrow};
 use super::{Definition, DefinitionError, ReadIdError};
 
 /// The largest increment and offset.

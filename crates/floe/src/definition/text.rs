@@ -7,20 +7,6 @@ use super::{Definition, dated};
 /// Stands between a definition and its form. No word of a definition is it: all but the first have a sign in them.
 pub(crate) const FORM: &str = " form ";
 
-/// The words of a canonical text, in their order.
-pub(super) struct Words<'t>(std::str::Split<'t, char>);
-
-impl<'t> Words<'t> {
-    pub(super) fn of(text: &'t str) -> Self {
-        Self(text.split(' '))
-    }
-
-    /// The text after `key` in the next word; `None` if the word does not begin with it.
-    pub(super) fn value(&mut self, key: &str) -> Option<&'t str> {
-        self.0.next()?.strip_prefix(key)
-    }
-}
-
 impl fmt::Display for Definition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

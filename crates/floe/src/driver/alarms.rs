@@ -16,15 +16,15 @@ pub(super) struct Timers {
 }
 
 impl Shared {
-    pub(super) fn ring_alarms(&self, now: MonoMillis) -> Option<MonoMillis> {
-        let mut clockwork = lock(&self.clockwork);
+    pub(super) fn wake_alarms(&self, now: MonoMillis) -> Option<MonoMillis> {
+        let mut timers = lock(&self.timers);
         let later = match now.get().checked_add(1) {
-            Some(next) => clockwork.alarms.split_off(&Alarm(MonoMillis::new(next), 0)),
+            Some(next) => timers.alarms.split_off(&Alarm(MonoMillis::new(next), 0)),
             None => BTreeMap::new(),
         };
         let next = later.first_key_value().map(|(alarm, _)| alarm.0);
-        let due = std::mem::replace(&mut clockwork.alarms, later);
-        drop(clockwork);
+        let due = std::mem::replace(&mut timers.alarms, later);
+        drop(timers);
         due.into_values().for_each(Waker::wake);
         next
     }
@@ -36,13 +36,13 @@ impl Alarms for Shared {
     }
 
     fn wake_at(&self, at: MonoMillis, waker: &Waker, earlier: Option<Alarm>) -> Alarm {
-        let mut clockwork = lock(&self.clockwork);
-        earlier.and_then(|earlier| clockwork.alarms.remove(&earlier));
-        clockwork.last += 1;
-        let alarm = Alarm(at, clockwork.last);
-        let first = clockwork.alarms.first_key_value().is_none_or(|(earliest, _)| at < earliest.0);
-        clockwork.alarms.insert(alarm, waker.clone());
-        drop(clockwork);
+        let mut timers = lock(&self.timers);
+        earlier.and_then(|earlier| timers.alarms.remove(&earlier));
+        timers.last += 1;
+        let alarm = Alarm(at, timers.last);
+        let first = timers.alarms.first_key_value().is_none_or(|(earliest, _)| at < earliest.0);
+        timers.alarms.insert(alarm, waker.clone());
+        drop(timers);
         if first {
             self.signal.raise();
         }
@@ -50,6 +50,6 @@ impl Alarms for Shared {
     }
 
     fn cancel(&self, alarm: Alarm) {
-        lock(&self.clockwork).alarms.remove(&alarm);
+        lock(&self.timers).alarms.remove(&alarm);
     }
 }

@@ -10,7 +10,7 @@ use crate::node::{CounterQueue, NodeSettings, Purpose};
 fn driver(ledger: &Memory, thread: fn(&Shared)) -> Driver {
     let node = Node::new(NodeSettings {
         window_ms: 1_000,
-        keep: false,
+        renew_idle: false,
         check_clock: true,
         ledger: "memory:".to_owned(),
         owner: "host=here boot=b pid=1 started=1 version=0 instance=".parse().unwrap(),
@@ -53,10 +53,10 @@ fn an_alarm_rings_at_its_time_once_and_not_where_it_was_moved_or_cancelled() {
     shared.wake_at(at(5), &wakers[2], Some(moved));
     assert!(shared.signal.is_raised(), "the driver sleeps to the first of them");
     shared.cancel(cancelled);
-    assert_eq!((shared.ring_alarms(at(4)), told()), (Some(at(5)), [0, 0, 0, 0]));
-    assert_eq!((shared.ring_alarms(at(5)), told()), (Some(at(10)), [0, 0, 1, 0]));
-    assert_eq!((shared.ring_alarms(at(10)), told()), (None, [1, 1, 1, 0]));
-    assert_eq!((shared.ring_alarms(at(30)), told()), (None, [1, 1, 1, 0]));
+    assert_eq!((shared.wake_alarms(at(4)), told()), (Some(at(5)), [0, 0, 0, 0]));
+    assert_eq!((shared.wake_alarms(at(5)), told()), (Some(at(10)), [0, 0, 1, 0]));
+    assert_eq!((shared.wake_alarms(at(10)), told()), (None, [1, 1, 1, 0]));
+    assert_eq!((shared.wake_alarms(at(30)), told()), (None, [1, 1, 1, 0]));
 }
 
 /// A counter on this ledger, and a call that waits for it.

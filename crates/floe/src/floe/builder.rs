@@ -28,7 +28,7 @@ use crate::time::millis;
 #[derive(Clone, Debug)]
 pub struct Builder {
     window: Option<Duration>,
-    keep: Option<bool>,
+    renew_idle: Option<bool>,
     worker: WorkerChoice,
     instance: String,
     max_wait: Duration,
@@ -50,7 +50,7 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             window: None,
-            keep: None,
+            renew_idle: None,
             worker: WorkerChoice::Auto,
             instance: String::new(),
             max_wait: MAX_WAIT,
@@ -87,14 +87,21 @@ impl Builder {
     ///
     /// ```
     /// use floe::{Floe, Layout, ledger::Memory};
-    /// let floe = Floe::builder().keep(false).open(Memory::default())?;
+    /// let floe = Floe::builder().renew_idle(false).open(Memory::default())?;
     /// let orders = floe.snowflake("orders", Layout::TWITTER)?;
     /// assert_eq!(floe.status().calls.granted, 0); // nothing is reserved before the first mint
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
+    pub fn renew_idle(self, renew_idle: bool) -> Self {
+        Self { renew_idle: Some(renew_idle), ..self }
+    }
+
+    /// The old name of [`renew_idle`](Self::renew_idle).
+    #[deprecated = "it is called `renew_idle` now"]
+    #[must_use]
     pub fn keep(self, keep: bool) -> Self {
-        Self { keep: Some(keep), ..self }
+        self.renew_idle(keep)
     }
 
     /// Sets which worker ids this node may take. The default is any that is free.
@@ -233,7 +240,7 @@ impl Builder {
     /// Opens a floe on `ledger`. It blocks while it asks the ledger for its realm; [`open_async`](Self::open_async)
     /// does not block.
     ///
-    /// Nothing is reserved before the first mint; with [`keep`](Self::keep), before the first snowflake name is
+    /// Nothing is reserved before the first mint; with [`renew_idle`](Self::renew_idle), before the first snowflake name is
     /// defined.
     ///
     /// ```
@@ -319,13 +326,13 @@ impl Builder {
             Err(LedgerError::Unavailable(_)) if self.await_ledger => {}
             Err(error) => return Err(error.into()),
         }
-        let keep = self.keep.unwrap_or(shared_ledger);
+        let renew_idle = self.renew_idle.unwrap_or(shared_ledger);
         let (check_clock, described) = (self.check_clock, ledger.describe());
         let nearest = Arc::clone(&ledger);
         let at_hand = Box::new(move |worker_bits| nearest.at_hand(worker_bits));
         let settings = NodeSettings {
             window_ms,
-            keep,
+            renew_idle,
             check_clock,
             ledger: described,
             owner,

@@ -14,7 +14,7 @@ use crate::layout::{Layout, Width, Workers};
 use crate::ledger::{self, Key};
 use crate::mutation::mutate;
 use crate::name::Name;
-use crate::node::{CounterQueue, SegmentState, SlotGroup, Steps};
+use crate::node::{CounterQueue, SegmentState, Steps};
 use crate::opening::DefineError;
 use crate::segment::Segment;
 use crate::settings::{NameOptions, WorkerChoice};
@@ -137,7 +137,7 @@ impl Floe {
                     Steps { min: options.min_step, max: options.max_step, refill_ms: millis(options.refill) };
                 let cursor = SharedCursor::new(0, Arc::clone(&shared.signal));
                 let numbers = Arc::new(SegmentSupply::new(*increment, *offset, cursor));
-                shared.node().add_refill(SegmentState::new(Key::name(name), Arc::clone(&numbers), steps));
+                shared.node().add_segment(SegmentState::new(Key::name(name), Arc::clone(&numbers), steps));
                 Handle::new(Segment::new(name.clone(), numbers, shared), definition.clone())
             }
             Definition::Counter => {
@@ -199,19 +199,10 @@ impl Floe {
         }
         let workers = self.workers(layout)?;
         let mut node = shared.node();
-        let seed = node.requests().random();
+        let seed = node.random();
         let stream = Stream::new(layout.clone(), start, ahead_ms, seed, Arc::clone(&shared.signal));
         let stream = Arc::new(stream);
-        let bits = layout.worker_bits();
-        let groups = &mut node.groups;
-        match groups.iter_mut().find(|group| group.bits == bits && group.workers == workers) {
-            Some(group) => group.add(Arc::clone(&stream)),
-            None => {
-                let mut group = SlotGroup::new(bits, workers);
-                group.add(Arc::clone(&stream));
-                groups.push(group);
-            }
-        }
+        node.add_stream(workers, Arc::clone(&stream));
         if !own {
             streams.insert(layout.clone(), Arc::clone(&stream));
         }

@@ -9,7 +9,7 @@ use crate::handle::{Handle, TextMinter};
 use crate::kind::Origin;
 use crate::segment::Segment;
 use crate::shared_cursor::BlockReason;
-use crate::status::{ClockStatus, NameState, NameStatus, SlotStatus, State, Status};
+use crate::status::{ClockStatus, NameState, NameStatus, State, Status};
 use crate::time::UnixMillis;
 
 impl Floe {
@@ -35,20 +35,7 @@ impl Floe {
         let mut names: Vec<_> =
             names.iter().map(|handle| status_of(handle, &now, &own_clock, shared)).collect();
         names.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut node = shared.node();
-        let apart = node.requests().apart(&now);
-        let slots = node.groups.iter().map(|group| {
-            let window = group.window();
-            let left = window.map_or(0, |(_, end)| u64::try_from(end.since(steady)).unwrap_or(0));
-            SlotStatus {
-                worker_bits: group.bits,
-                worker: window.map(|(worker, _)| worker),
-                window_end: window.map(|(_, end)| end),
-                window_left_ms: left,
-                deleted: group.deleted(),
-                trouble: group.trouble().map(|trouble| NameState::of(Some(trouble.clone()), left)),
-            }
-        });
+        let node = shared.node();
         Status {
             realm_id: self.realm_id(),
             ledger: shared.ledger.describe(),
@@ -59,9 +46,9 @@ impl Floe {
                 state: now.state,
                 refused: now.refusal(),
                 ledger_offset_ms: now.ledger_offset_ms(),
-                apart,
+                apart: node.apart(&now),
             },
-            slots: slots.collect(),
+            slots: node.slots(steady),
             names,
             calls: shared.ledger_calls(),
         }
@@ -110,8 +97,8 @@ fn status_of(
 
 /// The trouble with the ledger, and why the time or the remaining numbers forbid a mint.
 fn queue_trouble(handle: &Handle, now: &Now, shared: &Shared) -> (Option<BlockReason>, Option<NameState>) {
-    let mut node = shared.node();
-    let down = node.requests().down();
+    let node = shared.node();
+    let down = node.down();
     let Some(queue) = node.queue(handle.name()) else { return (None, None) };
     let trouble = match queue.stopped() {
         Some(stopped) => Some(BlockReason::Stopped(stopped.clone())),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use super::object_id::Process;
+use super::process::Process;
 use super::random::Random;
 use super::run::PastLimit;
 use crate::clock::{Clock, ClockPolicy, Stamp, system};

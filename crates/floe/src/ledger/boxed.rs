@@ -5,12 +5,20 @@ use std::sync::Arc;
 
 use super::Ledger;
 
-/// Writes the named calls of an `impl Ledger`, each of which the ledger `$to` answers.
+/// Writes the named calls of an `impl Ledger`, or all of them, each of which the ledger `$to` answers. If there is a
+/// `$hook`, a method of `$self`, it takes the result of each call that can fail, and returns what the caller gets.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hand_on {
+    ($self:ident => $to:expr $(, $hook:ident)?; all) => {
+        $crate::__hand_on!($self => $to $(, $hook)?; reserve count count_at_once give_back bind definition names raise
+            list clock in_other_realms realm_id describe at_hand is_shared);
+    };
     ($self:ident => $to:expr; $($call:ident)+) => {
         $($crate::__hand_on!(@$call $self, $to);)+
+    };
+    ($self:ident => $to:expr, $hook:ident; $($call:ident)+) => {
+        $($crate::__hand_on!(@$call $self, $to, $hook);)+
     };
     (@reserve $($on:tt)+) => {
         $crate::__hand_on!(@fallible reserve(request: &$crate::ledger::Reserve) -> $crate::ledger::Reply, $($on)+);
@@ -57,10 +65,15 @@ macro_rules! __hand_on {
         $crate::__hand_on!(@fn at_hand(worker_bits: u32) -> Vec<$crate::ledger::AtHand>, $($on)+);
     };
     (@is_shared $($on:tt)+) => { $crate::__hand_on!(@fn is_shared() -> bool, $($on)+); };
+    (@fallible $call:ident($($given:ident: $type:ty),*) -> $answer:ty, $self:ident, $to:expr, $hook:ident) => {
+        fn $call(&$self, $($given: $type),*) -> Result<$answer, $crate::LedgerError> {
+            $self.$hook($to.$call($($given),*))
+        }
+    };
     (@fallible $call:ident($($given:tt)*) -> $answer:ty, $($on:tt)+) => {
         $crate::__hand_on!(@fn $call($($given)*) -> Result<$answer, $crate::LedgerError>, $($on)+);
     };
-    (@fn $call:ident($($given:ident: $type:ty),*) -> $answer:ty, $self:ident, $to:expr) => {
+    (@fn $call:ident($($given:ident: $type:ty),*) -> $answer:ty, $self:ident, $to:expr $(, $hook:ident)?) => {
         fn $call(&$self, $($given: $type),*) -> $answer {
             $to.$call($($given),*)
         }
@@ -71,8 +84,7 @@ macro_rules! behind {
     ($($pointer:ident)+) => {$(
         impl<L: Ledger + ?Sized> Ledger for $pointer<L> {
             // Those with a default included.
-            crate::__hand_on!(self => **self; reserve count count_at_once give_back bind definition names raise list
-                clock in_other_realms realm_id describe at_hand is_shared);
+            crate::__hand_on!(self => **self; all);
         }
     )+};
 }

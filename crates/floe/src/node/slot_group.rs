@@ -12,6 +12,7 @@ use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
 use crate::mutation::mutate;
 use crate::owner::Owner;
 use crate::shared_cursor::BlockReason;
+use crate::status::{NameState, SlotStatus};
 use crate::stream::Stream;
 use crate::time::{MonoMillis, UnixMillis};
 
@@ -148,6 +149,20 @@ impl SlotGroup {
     }
 
     /// The worker id and the end of the window.
+    /// The state at a time of the steady clock.
+    pub(crate) fn status(&self, steady: UnixMillis) -> SlotStatus {
+        let window = self.window();
+        let left = window.map_or(0, |(_, end)| u64::try_from(end.since(steady)).unwrap_or(0));
+        SlotStatus {
+            worker_bits: self.bits,
+            worker: window.map(|(worker, _)| worker),
+            window_end: window.map(|(_, end)| end),
+            window_left_ms: left,
+            deleted: self.deleted(),
+            trouble: self.trouble().map(|trouble| NameState::of(Some(trouble.clone()), left)),
+        }
+    }
+
     pub(crate) fn window(&self) -> Option<(u64, UnixMillis)> {
         self.held.as_ref().map(|held| (held.worker, UnixMillis::from_position(held.end)))
     }
@@ -173,11 +188,12 @@ impl SlotGroup {
         {
             return;
         }
-        let (window, keep) = (requests.settings.window_ms, requests.settings.keep);
+        let (window, renew_idle) = (requests.settings.window_ms, requests.settings.renew_idle);
         let activity = self.activity();
         if let Some(held) = &mut self.held {
             let left = held.end.saturating_sub(now.stamp.millis());
-            let due = left <= window / 2 && (keep || activity != held.seen) || self.wanted && left <= window;
+            let due =
+                left <= window / 2 && (renew_idle || activity != held.seen) || self.wanted && left <= window;
             held.seen = if left > window / 2 { activity } else { held.seen };
             if due && !held.lost && held.renewing.is_none() && self.pause.is_over(now.mono) {
                 return self.renew(index, requests, now);
@@ -190,7 +206,7 @@ impl SlotGroup {
         if !self.pause.is_over(now.mono) {
             return;
         }
-        if needs_window && moves && (self.wanted || keep || self.held.is_some()) {
+        if needs_window && moves && (self.wanted || renew_idle || self.held.is_some()) {
             self.acquire(index, requests, now);
         } else if !self.is_asking() {
             // Clears the old error. The next caller tries again.
@@ -601,7 +617,7 @@ impl SlotGroup {
                     // Nobody has minted in this half. Look again later, so that the next window is there before this one ends.
                     None if left > 0 => Some(after((window / 8).min(left))),
                     // The window has run out unused. The next caller asks for another.
-                    None => (settings.keep || self.wanted).then(|| after(1)),
+                    None => (settings.renew_idle || self.wanted).then(|| after(1)),
                 }
             }
             _ if asking => None,
@@ -609,7 +625,7 @@ impl SlotGroup {
             Some(held) if self.workers.len() == 1 => Some(after(held.end.saturating_sub(now.stamp.millis()))),
             Some(_) => Some(self.pause.until().unwrap_or(now.mono).max(after(1))),
             None => {
-                let works = self.wanted || settings.keep || self.trouble.is_some();
+                let works = self.wanted || settings.renew_idle || self.trouble.is_some();
                 works.then(|| self.pause.until().unwrap_or(now.mono).max(after(1)))
             }
         }

@@ -106,11 +106,11 @@ impl Rig {
         Self::with(ledger, seed, Hands::at(BEGIN), WINDOW, false)
     }
 
-    fn with(ledger: &Memory, seed: u64, hands: Hands, window_ms: u64, keep: bool) -> Self {
+    fn with(ledger: &Memory, seed: u64, hands: Hands, window_ms: u64, renew_idle: bool) -> Self {
         let mut random = seed;
         let settings = NodeSettings {
             window_ms,
-            keep,
+            renew_idle,
             check_clock: true,
             ledger: "memory:".to_owned(),
             owner: owner("here", u32::try_from(seed % 1_000).unwrap()),
@@ -140,15 +140,8 @@ impl Rig {
 
     fn snowflake(&mut self, layout: &Layout, workers: Workers) -> Arc<Stream> {
         let stream = Stream::new(layout.clone(), Start::Zero, 10, 1, Arc::clone(&self.signal));
-        let (stream, bits) = (Arc::new(stream), layout.worker_bits());
-        let groups = &mut self.node.groups;
-        if let Some(group) = groups.iter_mut().find(|group| group.bits == bits && group.workers == workers) {
-            group.add(Arc::clone(&stream));
-        } else {
-            let mut group = SlotGroup::new(bits, workers);
-            group.add(Arc::clone(&stream));
-            groups.push(group);
-        }
+        let stream = Arc::new(stream);
+        self.node.add_stream(workers, Arc::clone(&stream));
         stream
     }
 
@@ -166,7 +159,7 @@ impl Rig {
         self.ledger.bind(&name, "segment", true).unwrap();
         let shared = SharedCursor::new(0, Arc::clone(&self.signal));
         let numbers = Arc::new(SegmentSupply::new(increment, offset, shared));
-        self.node.add_refill(SegmentState::new(Key::name(&name), Arc::clone(&numbers), steps));
+        self.node.add_segment(SegmentState::new(Key::name(&name), Arc::clone(&numbers), steps));
         numbers
     }
 

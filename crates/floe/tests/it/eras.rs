@@ -70,7 +70,7 @@ fn a_minters_chunk_ends_with_its_era_before_the_node_has_looked() {
         assert_eq!(its.worker, theirs.worker, "{what}: the minter goes on in the slot of the others");
         assert!(id > shared, "{what}");
         // And the time is at hand, so that nothing shared is looked at but the version.
-        rig.hand.tick();
+        rig.manual.tick();
         let next = minter.mint().unwrap();
         assert!(next > id && orders.inspect(next).unwrap().worker == its.worker, "{what}");
     }
@@ -83,11 +83,11 @@ fn a_single_draw_after_the_news_finds_nothing_though_the_time_is_at_hand() {
         let orders = orders(&rig);
         let worker = orders.inspect(minted(&rig, &orders)).unwrap().worker;
         // Minting is fast: the time is at hand, and nobody reads the clock for an ID.
-        rig.hand.tick();
+        rig.manual.tick();
         assert!(matches!(orders.try_mint(), Ok(Outcome::Ready(_))));
         news(&rig, &orders);
         // Whoever looks at the clock first tells everybody.
-        rig.hand.steady();
+        rig.manual.steady();
         assert_eq!(orders.try_mint(), Ok(Outcome::NeedWindow), "{what}");
         assert_ne!(orders.inspect(minted(&rig, &orders)).unwrap().worker, worker, "{what}");
     }
@@ -123,7 +123,7 @@ fn a_batch_that_waits_for_its_time_is_not_handed_out_in_another_era() {
         assert!(poll().is_pending(), "it was drawn, and is not due");
         pass(&rig, 100);
         // By the time at hand it is due, and whoever hands it out has to look for the news.
-        rig.hand.tick();
+        rig.manual.tick();
         news(&rig, &orders);
         let mut batch = loop {
             match poll() {
@@ -161,7 +161,7 @@ fn a_batch_is_handed_out_when_its_last_id_is_due_and_not_a_tick_before() {
         };
         let last = batch.by_ref().last().unwrap();
         let time = orders.inspect(last).unwrap().time;
-        let (now, refusal) = rig.hand.steady();
+        let (now, refusal) = rig.manual.steady();
         assert_eq!(refusal, None);
         assert!(waited > 0);
         assert_eq!(time.since(now), 10, "max_ahead, neither more nor less");
@@ -202,7 +202,7 @@ fn a_caller_whose_window_never_came_hears_of_the_ledger_and_not_of_the_clock() {
     let mut future = pin!(orders.mint_async());
     let mut poll = || future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     assert!(poll().is_pending());
-    assert_eq!(rig.hand.turn().calls.len(), 1, "nobody answers");
+    assert_eq!(rig.manual.turn().calls.len(), 1, "nobody answers");
     pass(&rig, 60_000);
     let Poll::Ready(Err(MintError::Unavailable { cause, .. })) = poll() else { panic!("it waits on") };
     assert!(cause.contains("did not answer"), "{cause}");
@@ -229,7 +229,7 @@ fn a_future_is_woken_when_its_time_has_come_and_not_a_millisecond_before_or_afte
     assert!(future.as_mut().poll(&mut Context::from_waker(&Waker::from(Arc::clone(&woken)))).is_pending());
     for passed in 1..=20 {
         pass(&rig, 1);
-        rig.hand.turn();
+        rig.manual.turn();
         assert_eq!(woken.0.load(Ordering::Relaxed), u64::from(passed == 20), "after {passed} ms");
     }
     assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());

@@ -215,10 +215,10 @@ proptest! {
 
     #[test]
     fn settings_and_definitions_of_a_floe(
-        window in duration(), rollback in [duration(), duration()], keep: bool, worker in worker(), instance in "[a-z]{0,9}|.{0,4}",
+        window in duration(), rollback in [duration(), duration()], renew_idle: bool, worker in worker(), instance in "[a-z]{0,9}|.{0,4}",
         definition in definition(), options in options(), count in edge(), first in edge(),
     ) {
-        let builder = Floe::builder().max_wait(Duration::from_millis(5)).keep(keep).instance(instance);
+        let builder = Floe::builder().max_wait(Duration::from_millis(5)).renew_idle(renew_idle).instance(instance);
         let [max_hold, rollback_wait] = rollback;
         // Each alone, since one that is refused hides all others.
         for builder in [

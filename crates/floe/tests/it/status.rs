@@ -19,7 +19,7 @@ const HOUR: i64 = 3_600_000;
 
 pub(crate) struct Rig {
     pub(crate) floe: Floe,
-    pub(crate) hand: Manual,
+    pub(crate) manual: Manual,
     ledger: Memory,
     pub(crate) wall: Arc<AtomicI64>,
     pub(crate) mono: Arc<AtomicU64>,
@@ -49,8 +49,8 @@ impl Rig {
             owner: Owner::this_process("here"),
             is_gone: Box::new(|_| false),
         };
-        let (floe, hand) = manual::open(Floe::builder(), ledger.clone(), surroundings).unwrap();
-        Self { floe, hand, ledger, wall, mono, breaks }
+        let (floe, manual) = manual::open(Floe::builder(), ledger.clone(), surroundings).unwrap();
+        Self { floe, manual, ledger, wall, mono, breaks }
     }
 
     pub(crate) fn define(&self, name: &str, definition: &Definition) -> Handle {
@@ -59,13 +59,13 @@ impl Rig {
 
     /// Answers whatever is asked.
     pub(crate) fn settle(&self) {
-        while self.hand.is_called() {
-            for call in self.hand.turn().calls {
+        while self.manual.is_called() {
+            for call in self.manual.turn().calls {
                 match &call.op {
-                    Op::Reserve(request) => self.hand.answer(call.id, self.ledger.reserve(request)),
-                    Op::Count(request) => self.hand.answer(call.id, self.ledger.count(request)),
-                    Op::Clock => self.hand.answer_clock(call.id, Ok(None)),
-                    Op::GiveBack { .. } => self.hand.over(call.id),
+                    Op::Reserve(request) => self.manual.answer(call.id, self.ledger.reserve(request)),
+                    Op::Count(request) => self.manual.answer(call.id, self.ledger.count(request)),
+                    Op::Clock => self.manual.answer_clock(call.id, Ok(None)),
+                    Op::GiveBack { .. } => self.manual.over(call.id),
                 }
             }
         }
@@ -236,6 +236,6 @@ fn an_error_of_its_own_in_the_call_of_one_caller_stops_all() {
             panic!("{minted:?}")
         };
         assert!(text.contains("because of an internal error") && text.contains("the test broke"), "{text}");
-        assert_eq!(rig.hand.stopped(), Some(text));
+        assert_eq!(rig.manual.stopped(), Some(text));
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct ManualHost<M: Model> {
 impl<M: Model> ManualHost<M> {
     pub(crate) fn new(mut model: M) -> Self {
         let store =
-            model.store(&Fleet { nodes: 3, worker_bits: 2, keep: true, store_clock: None, few: false });
+            model.store(&Fleet { nodes: 3, worker_bits: 2, renew_idle: true, store_clock: None, few: false });
         Self {
             model,
             store,

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::reply::{self, Status};
 use crate::cursor::Cursor;
 use crate::memcached::KEY_BYTES;
 
@@ -54,9 +53,9 @@ pub enum Operation {
     Quit,
     /// The end of the connection.
     QuitQuietly,
-    /// A served operation whose key, extras or value do not belong to it: [`Status::InvalidArguments`].
+    /// A served operation whose key, extras or value do not belong to it: [`Status::InvalidArguments`](super::Status).
     Invalid,
-    /// Any other operation, such as one that would store something: [`Status::UnknownCommand`].
+    /// Any other operation, such as one that would store something: [`Status::UnknownCommand`](super::Status).
     Unknown,
 }
 
@@ -152,25 +151,6 @@ fn operation(opcode: u8, key: &[u8], more: bool) -> Operation {
         _ => key.is_empty(),
     };
     if fits && !more { operation } else { Operation::Invalid }
-}
-
-impl Error {
-    /// Appends the last reply before the connection is closed. Appends nothing if the client did not send a request.
-    ///
-    /// ```
-    /// let mut output = Vec::new();
-    /// floe_wire::memcached::binary::Error::Header { opcode: 1, opaque: *b"abcd" }.encode(&mut output);
-    /// assert_eq!(&output[..8], b"\x81\x01\0\0\0\0\0\x04");
-    /// ```
-    pub fn encode(&self, output: &mut Vec<u8>) {
-        let (status, opcode, opaque) = match *self {
-            Self::Magic(_) => return,
-            Self::Header { opcode, opaque } => (Status::InvalidArguments, opcode, opaque),
-            Self::TooLarge { opcode, opaque, .. } => (Status::TooLarge, opcode, opaque),
-        };
-        let request = Request { operation: Operation::Invalid, opcode, opaque, key: &[] };
-        reply::error(output, &request, status, &self.to_string());
-    }
 }
 
 impl fmt::Display for Error {

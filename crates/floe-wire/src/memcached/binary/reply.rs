@@ -1,6 +1,6 @@
 //! Writes replies as packets. Each function appends one reply to a connection's output, with its request's opcode and opaque.
 
-use super::decode::{HEADER_BYTES, Operation, Request};
+use super::decode::{Error, HEADER_BYTES, Operation, Request};
 
 /// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,4 +105,23 @@ fn packet(output: &mut Vec<u8>, request: &Request<'_>, status: u16, parts: Parts
     output.extend_from_slice(flags);
     output.extend_from_slice(key);
     output.extend_from_slice(value);
+}
+
+impl Error {
+    /// Appends the last reply before the connection is closed. Appends nothing if the client did not send a request.
+    ///
+    /// ```
+    /// let mut output = Vec::new();
+    /// floe_wire::memcached::binary::Error::Header { opcode: 1, opaque: *b"abcd" }.encode(&mut output);
+    /// assert_eq!(&output[..8], b"\x81\x01\0\0\0\0\0\x04");
+    /// ```
+    pub fn encode(&self, output: &mut Vec<u8>) {
+        let (status, opcode, opaque) = match *self {
+            Self::Magic(_) => return,
+            Self::Header { opcode, opaque } => (Status::InvalidArguments, opcode, opaque),
+            Self::TooLarge { opcode, opaque, .. } => (Status::TooLarge, opcode, opaque),
+        };
+        let request = Request { operation: Operation::Invalid, opcode, opaque, key: &[] };
+        error(output, &request, status, &self.to_string());
+    }
 }

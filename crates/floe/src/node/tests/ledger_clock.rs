@@ -389,12 +389,12 @@ fn a_ledger_that_does_not_say_its_time_is_unavailable_and_asked_until_it_does() 
         assert!((12..=400).contains(&pause), "round {round}: {pause}");
         rig.hands.pass(pause);
     }
-    assert!(rig.node.requests().down().is_some());
+    assert!(rig.node.down().is_some());
     let (asked, now) = (question(&mut rig), rig.right_time());
-    rig.node.requests().silent_since(now);
+    rig.node.silent_since(now);
     say(&mut rig, asked, now.get());
-    assert!(rig.node.requests().down().is_none(), "it answers");
-    assert_eq!(rig.node.requests().silent_since(now.plus(1)), now.plus(1), "which ends a silence");
+    assert!(rig.node.down().is_none(), "it answers");
+    assert_eq!(rig.node.silent_since(now.plus(1)), now.plus(1), "which ends a silence");
     rig.settle();
     assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
 }

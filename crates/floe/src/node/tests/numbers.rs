@@ -315,7 +315,7 @@ fn a_mark_below_what_was_held_stops_the_segment() {
     };
     assert!(text.contains("went backwards") && text.contains("marks raise"), "{text}");
     rig.settle();
-    assert!(!rig.node.unload_refill(&numbers.shared, &rig.clock), "nobody waits, but what stopped stays");
+    assert!(!rig.node.unload_segment(&numbers.shared, &rig.clock), "nobody waits, but what stopped stays");
     rig.node.close(&rig.clock);
     rig.collect();
     assert!(rig.calls.is_empty());
@@ -391,18 +391,18 @@ fn a_step_touches_the_names_that_are_wanted_and_no_others() {
             rig.enqueue(&counts[3], 1);
         }
         rig.step();
-        assert_eq!(rig.node.busy_refills.iter().collect::<Vec<_>>(), [&7]);
+        assert_eq!(rig.node.busy_segments.iter().collect::<Vec<_>>(), [&7]);
         assert_eq!(rig.node.busy_queues.iter().collect::<Vec<_>>(), [&counts[3]]);
         assert_eq!(rig.calls.len(), 2);
         // One that gets no answer stays, and one that has been served is off.
         if round == 1 {
             rig.fail_all();
             rig.step();
-            assert_eq!((rig.node.busy_refills.len(), rig.node.busy_queues.len()), (1, 1));
+            assert_eq!((rig.node.busy_segments.len(), rig.node.busy_queues.len()), (1, 1));
             rig.hands.pass(400);
         }
         rig.settle();
-        assert!(rig.node.busy_refills.is_empty() && rig.node.busy_queues.is_empty());
+        assert!(rig.node.busy_segments.is_empty() && rig.node.busy_queues.is_empty());
         assert!(rig.node.deadline(&rig.clock.look()).is_none());
     }
 }

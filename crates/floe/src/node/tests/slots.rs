@@ -328,7 +328,7 @@ fn no_trouble_of_one_width_outlives_it_while_another_one_mints() {
     for group in &rig.node.groups {
         assert!(group.trouble().is_none() && group.window().is_some());
     }
-    assert!(rig.node.requests().down().is_none());
+    assert!(rig.node.down().is_none());
 }
 
 #[test]

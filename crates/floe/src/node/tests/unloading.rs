@@ -15,10 +15,10 @@ fn a_mark_one_number_below_where_a_segment_was_unloaded_stops_it() {
                 rig.clock.invalidate();
                 held_to = 2 * STEPS.min;
             }
-            assert!(rig.node.unload_refill(&numbers.shared, &rig.clock));
+            assert!(rig.node.unload_segment(&numbers.shared, &rig.clock));
             if idle_again {
                 let unused = rig.segment("tickets", STEPS);
-                assert!(rig.node.unload_refill(&unused.shared, &rig.clock));
+                assert!(rig.node.unload_segment(&unused.shared, &rig.clock));
             }
             rig.settle();
             assert_eq!(rig.mark(&Key::name(&Name::new("tickets").unwrap())), held_to);
@@ -74,11 +74,11 @@ fn a_name_whose_answer_is_awaited_stays() {
     assert_eq!(rig.number(&numbers, 1), Err(None));
     let ticket = rig.enqueue(&name, 1);
     rig.step();
-    assert!(!rig.node.unload_refill(&numbers.shared, &rig.clock));
+    assert!(!rig.node.unload_segment(&numbers.shared, &rig.clock));
     assert!(!rig.node.unload_queue(&name));
     rig.settle();
     assert_eq!((rig.number(&numbers, 1), ticket.answered()), (Ok(0), Some(Ok(0))));
-    assert!(rig.node.unload_refill(&numbers.shared, &rig.clock));
+    assert!(rig.node.unload_segment(&numbers.shared, &rig.clock));
     assert!(rig.node.unload_queue(&name));
 }
 
@@ -86,12 +86,12 @@ fn a_name_whose_answer_is_awaited_stays() {
 fn a_segment_that_comes_back_takes_no_other_ones_place() {
     let mut rig = Rig::new(&Memory::default(), 1);
     let (first, second) = (rig.segment("first", STEPS), rig.segment("second", STEPS));
-    assert!(rig.node.unload_refill(&first.shared, &rig.clock));
+    assert!(rig.node.unload_segment(&first.shared, &rig.clock));
     let (first, third) = (rig.segment("first", STEPS), rig.segment("third", STEPS));
     for numbers in [&first, &second, &third] {
         assert_eq!(rig.numbers_after_settling(numbers, 1), 0);
     }
-    assert!(rig.node.unload_refill(&first.shared, &rig.clock));
+    assert!(rig.node.unload_segment(&first.shared, &rig.clock));
     assert!(matches!(rig.number(&first, 1), Err(Some(MintError::Stopped(_)))));
     assert_eq!((rig.number(&second, 1), rig.number(&third, 1)), (Ok(1), Ok(1)));
 }
@@ -106,9 +106,9 @@ fn a_name_that_was_just_asked_for_stays_before_the_node_has_looked() {
         } else {
             assert_eq!(rig.number(&numbers, 1_000), Err(None), "and for more than is left");
         }
-        assert!(!rig.node.unload_refill(&numbers.shared, &rig.clock));
+        assert!(!rig.node.unload_segment(&numbers.shared, &rig.clock));
         rig.settle();
         assert_eq!(rig.number(&numbers, 1), Ok(number));
     }
-    assert!(rig.node.unload_refill(&numbers.shared, &rig.clock));
+    assert!(rig.node.unload_segment(&numbers.shared, &rig.clock));
 }

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use super::*;
 
 /// A rig that holds a window of [`WINDOW`] from now, its stream, and the slot's key.
-fn at_home(keep: bool) -> (Rig, Arc<Stream>, Key) {
-    let mut rig = Rig::with(&Memory::default(), 11, Hands::at(BEGIN), WINDOW, keep);
+fn at_home(renew_idle: bool) -> (Rig, Arc<Stream>, Key) {
+    let mut rig = Rig::with(&Memory::default(), 11, Hands::at(BEGIN), WINDOW, renew_idle);
     let stream = rig.twitter();
     let worker = rig.mint_in(&stream);
-    if keep {
+    if renew_idle {
         // A kept window is short at first: after its renewal a whole one is left, as later in its life.
         rig.hands.pass(end(&rig) - rig.now() - WINDOW / 2);
         rig.settle();
@@ -250,7 +250,7 @@ fn without_the_ledger_the_window_is_minted_to_its_end_and_then_the_time_since_is
         rig.settle();
         assert!(rig.now() <= returned + 1_000, "a second has passed");
     }
-    assert!(rig.node.requests().down().is_none() && rig.node.groups[0].trouble().is_none());
+    assert!(rig.node.down().is_none() && rig.node.groups[0].trouble().is_none());
 }
 
 #[test]
@@ -464,7 +464,7 @@ fn an_answer_of_the_wrong_kind_stops_everything() {
     // Unloading and closing give nothing back to such a ledger, and change nothing of what is told.
     let unused = rig.segment("unused", STEPS);
     for shared in [&numbers.shared, &unused.shared] {
-        assert!(!rig.node.unload_refill(shared, &rig.clock));
+        assert!(!rig.node.unload_segment(shared, &rig.clock));
     }
     assert!(!rig.node.unload_queue(&late_count));
     rig.node.close(&rig.clock);
