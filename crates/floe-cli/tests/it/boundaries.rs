@@ -139,7 +139,7 @@ fn a_feature_adds_as_many_crates_as_the_page_says() {
     // Those that other features share are nobody's choice.
     let shared = ["default", "remote", "tls"];
     let wanted =
-        self::features("floe-ledger").into_iter().filter(|feature| !shared.contains(&feature.as_str()));
+        features("floe-ledger").into_iter().filter(|feature| !shared.contains(&feature.as_str()));
     let missing: Vec<_> = wanted.filter(|feature| !rows.contains(feature.as_str())).collect();
     assert!(missing.is_empty(), "docs/library.md does not list {missing:?}");
 }
