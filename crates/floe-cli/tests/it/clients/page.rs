@@ -203,7 +203,8 @@ fn the_programs_of_the_page_mint() {
         let mut command = match language {
             Shell => {
                 let mut shell = Command::new("sh");
-                shell.args(["-ec", &text]);
+                // curl's answers may end without a line's end.
+                shell.args(["-ec", &text.replace('\n', "\necho\n")]);
                 shell
             }
             Python => clients::python(&site.write("page.py", &text)),
