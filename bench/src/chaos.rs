@@ -34,7 +34,8 @@ const AGAIN: Duration = Duration::from_secs(60);
 /// The parameters of a run.
 #[derive(Default)]
 pub(crate) struct Chaos {
-    /// The ledger's name: one of [`LEDGERS`], or `memory`, which nodes do not share and which is lost at a restart.
+    /// The ledger's name: `all`, one of those in [`Rig::ALL`], `sqlite`, or `memory`, which nodes do not share and which
+    /// is lost at a restart.
     pub(crate) ledger: Option<String>,
     /// `None` for a fresh seed.
     pub(crate) seed: Option<u64>,
@@ -43,29 +44,37 @@ pub(crate) struct Chaos {
 /// A ledger's name, and how to start its server if it has one.
 type Kept = (&'static str, Option<fn() -> Rig>);
 
-const LEDGERS: [Kept; 8] = [
-    ("sqlite", None),
-    ("postgres", Some(Rig::postgres)),
-    ("mariadb", Some(Rig::mysql)),
-    ("redis", Some(Rig::redis)),
-    ("etcd", Some(Rig::etcd)),
-    ("zookeeper", Some(Rig::zookeeper)),
-    ("consul", Some(Rig::consul)),
-    ("memory", None),
-];
-
 impl Chaos {
-    /// Runs for this many seconds, and prints the faults and the findings. Returns whether no ID occurred twice, no
-    /// counter went back, and every client was served at the end.
+    /// Runs for this many seconds on each wanted ledger, up to the first with a finding, and prints the faults and the
+    /// findings. Returns whether no ID occurred twice, no counter went back, and every client was served at the end.
     ///
     /// # Errors
     /// An unknown ledger, or a file that cannot be written.
     pub(crate) fn run(&self, binary: &Path, seconds: u32) -> Result<bool> {
         let wanted = self.ledger.as_deref().unwrap_or("sqlite");
-        let Some((name, rig)) = LEDGERS.into_iter().find(|(name, _)| *name == wanted) else {
-            let known = LEDGERS.map(|(name, _)| name).join(", ");
-            return Err(format!("there is no ledger {wanted}: choose one of {known}").into());
-        };
+        let shared = Rig::ALL.map(|(name, start)| (name, Some(start)));
+        let mut ledgers: Vec<Kept> = [("sqlite", None)].into_iter().chain(shared).collect();
+        if wanted != "all" {
+            ledgers.push(("memory", None));
+            let known: Vec<_> = ledgers.iter().map(|(name, _)| *name).collect();
+            ledgers.retain(|(name, _)| *name == wanted);
+            if ledgers.is_empty() {
+                return Err(format!(
+                    "there is no ledger {wanted}: choose one of {}, or all",
+                    known.join(", ")
+                )
+                .into());
+            }
+        }
+        for ledger in ledgers {
+            if !self.run_on(ledger, binary, seconds)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn run_on(&self, (name, rig): Kept, binary: &Path, seconds: u32) -> Result<bool> {
         let seed = self.seed.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()) >> 32);
         println!("seed {seed} on {name}: {NODES} nodes for {seconds} s");
         let stage = Stage::set(binary, name, rig)?;

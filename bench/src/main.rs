@@ -76,8 +76,8 @@ usage: floe-bench [--rate N] [--seconds N] [--connections N] [WHAT]
   --attack FLOE   memory and connections under hostile clients, and what honest ones get meanwhile
   --soak FLOE     HTTP, Redis' and memcached's protocols and Thrift at once, and the server killed
   --chaos FLOE    three nodes on a ledger, with faults of nodes, clocks, ledger and network by seed;
-                  --ledger sqlite (the default), postgres, mariadb, redis, etcd, zookeeper, consul or memory (which
-                  repeats IDs), --seed N (default: a fresh one, printed)
+                  --ledger sqlite (the default), postgres and so on (a wrong name prints all), all of them (all), or
+                  memory (which repeats IDs); --seed N (default: a fresh one, printed)
   --binary FLOE   how soon `floe serve` answers, and its memory; with --load, mints over it after that
 ";
 

@@ -9,7 +9,7 @@ fuzz_target!(|input: (u8, &str)| {
     if ["file", "cert", "key", "passfile"].iter().any(|word| rest.contains(word)) {
         return;
     }
-    let schemes = ["mysql", "postgres", "zookeeper"];
+    let schemes = ["mysql", "postgres", "zookeeper", "consul", "etcd", "floe", "redis"];
     let scheme = schemes[usize::from(choice) % schemes.len()];
     let _outcome = floe_ledger::check_url(&format!("{scheme}://{rest}"));
     if !rest.contains(['@', '?', '/', '#', '%']) && !rest.contains("s3cr3t") {

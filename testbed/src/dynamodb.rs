@@ -42,6 +42,12 @@ impl Dynalite {
         url(port, KEY, &FILE, options)
     }
 
+    /// The same with the secret in the server's own directory, for a floe that runs as the server's user.
+    pub(crate) fn own_url(&self, options: &'static str) -> impl Fn(u16) -> String + use<> {
+        let file = self.home().write("secret", SECRET);
+        move |port| url(port, KEY, &file, options)
+    }
+
     /// The output of an `aws dynamodb` command.
     #[track_caller]
     pub fn aws(&self, command: &str) -> String {

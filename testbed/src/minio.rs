@@ -62,11 +62,19 @@ impl Minio {
     /// The URL of the bucket's folder `floe` for floe, at a port (its own or a proxy's), with these options added.
     pub fn url_at(port: u16, options: &str) -> String {
         static FILE: LazyLock<PathBuf> = LazyLock::new(|| secret("minio", SECRET));
-        let secret = FILE.display();
-        format!(
-            "s3://ids/floe?endpoint=http://127.0.0.1:{port}&key_id={USER}&password_file={secret}&{options}"
-        )
+        url(port, &FILE, options)
     }
+
+    /// The same with the secret in the server's own directory, for a floe that runs as the server's user.
+    pub(crate) fn own_url(&self, options: &'static str) -> impl Fn(u16) -> String + use<> {
+        let file = self.home().write("secret", SECRET);
+        move |port| url(port, &file, options)
+    }
+}
+
+fn url(port: u16, secret: &Path, options: &str) -> String {
+    let secret = secret.display();
+    format!("s3://ids/floe?endpoint=http://127.0.0.1:{port}&key_id={USER}&password_file={secret}&{options}")
 }
 
 impl Deref for Minio {

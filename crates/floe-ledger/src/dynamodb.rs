@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 
 use self::requests::{Endpoint, Fault};
 use crate::object::url::Settings;
+use crate::object::{clock_is_off, is_of_the_clock};
 use crate::remote::driver::Driver;
 use crate::remote::{Trouble, realm, stored};
 use crate::{OpenError, Opening};
@@ -94,6 +95,9 @@ impl Table {
             let cause = &fault.cause;
             if fault.code == table::NOT_FOUND {
                 return realm::is_gone(shown, "the table");
+            }
+            if is_of_the_clock(cause) {
+                return clock_is_off(shown, cause);
             }
             LedgerError::Unavailable(if fault.is_access() {
                 let credentials = self.settings.credentials();

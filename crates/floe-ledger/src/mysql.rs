@@ -214,12 +214,10 @@ impl Counting for Mysql {
         &self,
         key: &str,
         text: &str,
-        expected: Option<&Version>,
+        expected: &Version,
         left: &str,
         new: Range<u64>,
     ) -> Result<Put, LedgerError> {
-        // A count never makes a record.
-        let Some(expected) = expected else { return Ok(Put::Conflict) };
         self.swap(statements::put_ahead(key, text, expected.as_str(), left, &new), text, Some(expected))
     }
 

@@ -137,6 +137,7 @@ impl Bucket {
                     "{shown}: {cause}. Name the certificates to trust by sslrootcert=FILE, or use the name that is in the \
                      server's certificate"
                 )),
+                _ if is_of_the_clock(&whole_cause(&error)) => clock_is_off(shown, &cause),
                 _ if is_final(&error) && !matches!(error, Error::NotFound { .. }) => LedgerError::Unavailable(format!(
                     "{shown} refuses access ({cause}): set {credentials}. floe has to read, write and list objects there"
                 )),
@@ -157,9 +158,35 @@ fn is_of_object(error: &Error) -> bool {
     ["NoSuchKey", "BlobNotFound"].iter().any(|code| cause.contains(code))
 }
 
+/// Whether the store refused a request because of the time in its signature. Somebody may set this machine's clock
+/// right, so it is worth waiting, although some stores answer as to wrong credentials.
+pub(crate) fn is_of_the_clock(cause: &str) -> bool {
+    let words = [
+        "RequestTimeTooSkewed",
+        // DynamoDB, with the code of a wrong signature.
+        "Signature expired",
+        "Signature not yet current",
+        // Azure, with the code of a failed authentication.
+        "Request date header too old",
+        // Google, to a service account that asks for a token.
+        "in a reasonable timeframe",
+    ];
+    words.iter().any(|word| cause.contains(word))
+}
+
+pub(crate) fn clock_is_off(shown: &str, cause: &str) -> LedgerError {
+    LedgerError::Unavailable(format!(
+        "{shown} refuses the time in the request's signature ({cause}): this machine's clock is off by more minutes than the \
+         store allows, so set it right (`timedatectl` says whether it is synchronised)"
+    ))
+}
+
 /// Whether waiting cannot help, because the URL or the credentials are wrong.
 fn is_final(error: &Error) -> bool {
     let cause = whole_cause(error);
+    if is_of_the_clock(&cause) {
+        return false;
+    }
     let is_refused = matches!(error, Error::PermissionDenied { .. } | Error::Unauthenticated { .. });
     let words = [
         "NoSuchBucket",

@@ -217,12 +217,10 @@ impl Counting for Postgres {
         &self,
         key: &str,
         text: &str,
-        expected: Option<&Version>,
+        expected: &Version,
         left: &str,
         new: Range<u64>,
     ) -> Result<Put, LedgerError> {
-        // A count never makes a record.
-        let Some(expected) = expected else { return Ok(Put::Conflict) };
         let (start, end) = (new.start.to_string(), new.end.to_string());
         self.swap(&self.statements.put_ahead, &[key, text, expected.as_str(), left, &start, &end])
     }

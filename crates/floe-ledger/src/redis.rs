@@ -304,12 +304,10 @@ impl Counting for Redis {
         &self,
         key: &str,
         text: &str,
-        expected: Option<&Version>,
+        expected: &Version,
         left: &str,
         new: Range<u64>,
     ) -> Result<Put, LedgerError> {
-        // A count never makes a record.
-        let Some(expected) = expected else { return Ok(Put::Conflict) };
         let ((realm, field), (_, ahead)) = (place_of(key), ahead_of(left));
         let (start, end) = (new.start.to_string(), new.end.to_string());
         self.swap(realm, text, &[&field, text, expected.as_str(), &ahead, &start, &end])

@@ -201,7 +201,7 @@ pub trait Counting: Send + Sync {
     /// As [`Store`] says.
     fn take(&self, left: &str, floor: u64, count: u64, max_mark: u64) -> Result<Taken, LedgerError>;
 
-    /// Writes as [`Store::put`], and in the same atomic step adds `new` to the range under `left`. If that range ends
+    /// Writes as [`Store::put`] over an existing record, and in the same atomic step adds `new` to the range under `left`. If that range ends
     /// where `new` begins, `new` extends it; otherwise `new` replaces it.
     ///
     /// # Errors
@@ -210,7 +210,7 @@ pub trait Counting: Send + Sync {
         &self,
         key: &str,
         text: &str,
-        expected: Option<&Version>,
+        expected: &Version,
         left: &str,
         new: Range<u64>,
     ) -> Result<Put, LedgerError>;

@@ -1,7 +1,7 @@
 //! `floe serve` on ledgers that several nodes share, each on its real server.
 //!
-//! Every test in here is left out by `scripts/test --skip-servers`, by the name of this module, and those on Consul by
-//! `--skip-stores`.
+//! Every test in here is left out by `scripts/test --skip-servers`, by the name of this module, and those on Consul,
+//! MinIO and Dynalite by `--skip-stores`, by their own.
 
 mod cache;
 mod checked;
@@ -20,30 +20,6 @@ mod waiting;
 
 pub(crate) use floe_testbed::Rig;
 
-pub(crate) fn postgres() -> Rig {
-    Rig::postgres()
-}
-
-pub(crate) fn mysql() -> Rig {
-    Rig::mysql()
-}
-
-pub(crate) fn redis() -> Rig {
-    Rig::redis()
-}
-
-pub(crate) fn etcd() -> Rig {
-    Rig::etcd()
-}
-
-pub(crate) fn consul() -> Rig {
-    Rig::consul()
-}
-
-pub(crate) fn zookeeper() -> Rig {
-    Rig::zookeeper()
-}
-
 /// Makes a test of `$check` over every server.
 macro_rules! on_every_server {
     ($check:path) => {
@@ -53,7 +29,7 @@ macro_rules! on_every_server {
         $(
             #[test]
             fn $server() {
-                $check(super::super::$server());
+                $check(floe_testbed::Rig::$server());
             }
         )*
     };

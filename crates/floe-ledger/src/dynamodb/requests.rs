@@ -7,8 +7,8 @@ use object_store::client::{ClientOptions, HttpClient, HttpConnector, HttpRequest
 use serde_json::Value;
 
 use crate::OpenError;
-use crate::object::cause;
 use crate::object::url::{RETRIES, Settings, is_header};
+use crate::object::{cause, is_of_the_clock};
 use crate::remote::pool::pause;
 
 /// How many characters of a text that is no answer are shown.
@@ -146,7 +146,8 @@ impl Fault {
 
     /// Whether the credentials are wrong, or lack the right.
     pub(super) fn is_access(&self) -> bool {
-        [DENIED, "Signature", "Token", "UnrecognizedClient"].iter().any(|word| self.code.contains(word))
+        let words = [DENIED, "Signature", "Token", "UnrecognizedClient"];
+        words.iter().any(|word| self.code.contains(word)) && !is_of_the_clock(&self.cause)
     }
 }
 

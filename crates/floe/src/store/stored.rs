@@ -103,8 +103,10 @@ impl<S: Store> Stored<S> {
         left: Option<Range<u64>>,
     ) -> Result<Reply, LedgerError> {
         let (record, ahead) = (self.place.mark(&request.key), self.place.left(&request.key));
-        let put = |key: &str, text: &str, expected: Option<&Version>| match Content::read(text) {
-            Ok(Content { body: Body { mark: Some(Mark { start, mark, .. }), .. }, .. }) if key == record => {
+        let put = |key: &str, text: &str, expected: Option<&Version>| match (Content::read(text), expected) {
+            (Ok(Content { body: Body { mark: Some(Mark { start, mark, .. }), .. }, .. }), Some(expected))
+                if key == record =>
+            {
                 counting.put_ahead(key, text, expected, &ahead, start..mark)
             }
             _ => self.store.put(key, text, expected),

@@ -129,12 +129,12 @@ impl Counting for Map {
         &self,
         key: &str,
         text: &str,
-        expected: Option<&Version>,
+        expected: &Version,
         left: &str,
         new: Range<u64>,
     ) -> Result<Put, LedgerError> {
         let mut ahead = self.ahead();
-        let put = self.put(key, text, expected)?;
+        let put = self.put(key, text, Some(expected))?;
         if matches!(put, Put::Done(_)) {
             let used =
                 ahead.get(left).filter(|(_, until)| *until == new.start).map_or(new.start, |(used, _)| *used);

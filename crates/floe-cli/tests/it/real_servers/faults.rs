@@ -53,4 +53,5 @@ fn three_nodes_through_every_fault(rig: Rig) {
 
 mod three_nodes_through_every_fault_on {
     super::super::on_every_server!(super::three_nodes_through_every_fault);
+    super::super::on_every_server!(super::three_nodes_through_every_fault: minio dynamodb);
 }

@@ -77,7 +77,7 @@ fn floe_is_what_the_manifest_says() {
     assert_eq!(integer(&pod["securityContext"]["fsGroup"]), user);
 
     // The configuration, with a real database, a real token and free ports. All else is as it is written.
-    let rig = super::postgres();
+    let rig = super::Rig::postgres();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("floe.toml");
     fs::write(&file, written).unwrap();

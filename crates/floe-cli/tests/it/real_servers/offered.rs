@@ -6,7 +6,7 @@ use crate::offered::{OTHER, Offering, TOKEN};
 
 #[test]
 fn a_caller_hears_of_no_realm_that_its_token_is_not_for() {
-    let rig = super::redis();
+    let rig = super::Rig::redis();
     let server = Offering::start(&format!("ledger = '{}'", (rig.url)(rig.server.port())));
     let open = |token: &str, realm: &str| {
         floe_ledger::open_in(&format!("floe://:{token}@127.0.0.1:{}", server.port()), realm).unwrap()

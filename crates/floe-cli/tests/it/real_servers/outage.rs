@@ -12,7 +12,7 @@ const GONE: Duration = Duration::from_secs(20);
 const USED: u32 = 1_500;
 
 /// One node on a ledger of its own, minted from at a steady pace.
-fn no_client_sees_an_error(rig: &Rig) {
+fn no_client_sees_an_error(rig: Rig) {
     let dir = tempfile::tempdir().unwrap();
     let url = (rig.url)(rig.server.port());
     let config =
@@ -51,8 +51,12 @@ fn no_client_sees_an_error(rig: &Rig) {
 fn of_twenty_seconds_is_seen_by_no_client_with_a_window_of_sixty() {
     // All at once: each mostly waits.
     std::thread::scope(|scope| {
-        for rig in [super::postgres, super::mysql, super::redis, super::etcd, super::zookeeper] {
-            scope.spawn(move || no_client_sees_an_error(&rig()));
+        for rig in [Rig::postgres, Rig::mysql, Rig::redis, Rig::etcd, Rig::zookeeper] {
+            scope.spawn(move || no_client_sees_an_error(rig()));
         }
     });
+}
+
+mod of_twenty_seconds_is_seen_by_no_client_with_a_window_of_sixty_on {
+    super::super::on_every_server!(super::no_client_sees_an_error: consul);
 }

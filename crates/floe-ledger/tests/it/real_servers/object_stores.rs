@@ -13,7 +13,7 @@ use floe::Name;
 use floe::ledger::LedgerError;
 use floe::ledger::conformance::{self, Realm};
 use floe_ledger::{OpenError, Opening};
-use floe_testbed::{Azurite, Minio};
+use floe_testbed::{Azurite, Minio, Proxy};
 
 use super::faults::{Rig, faults, open};
 use crate::{ask, got, says};
@@ -95,6 +95,22 @@ fn a_slot_whose_record_somebody_deleted_stays_missing() {
     });
 }
 
+#[test]
+fn a_reserve_is_one_request() {
+    let server = Minio::start(&[]);
+    let proxy = Proxy::before(server.port());
+    let ledger = open(&Minio::url_at(proxy.port(), ""));
+    got(&*ledger, &ask(5));
+    let before = proxy.round_trips();
+    for _ in 0..10 {
+        got(&*ledger, &ask(5));
+    }
+    assert_eq!(proxy.round_trips() - before, 10);
+    let before = proxy.round_trips();
+    drop(open(&Minio::url_at(proxy.port(), "")));
+    assert_eq!(proxy.round_trips() - before, 5, "the realm three times, and a try of each condition");
+}
+
 /// As `aws s3 cp` or the console shows it.
 #[test]
 fn an_operator_can_read_a_record() {
@@ -111,17 +127,46 @@ fn an_operator_can_read_a_record() {
 /// range.
 #[test]
 fn a_store_that_ignores_conditions_is_refused() {
-    let port = Stub::start(&Stub::default());
-    let Err(error) = floe_ledger::open(&Minio::url_at(port, "")) else { panic!("it was opened") };
-    assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
-    says(&error, &["s3://ids/floe ignores the condition of a write (If-None-Match)", "another ledger"]);
+    for (mode, condition) in [("no If-None-Match", "(If-None-Match)"), ("no If-Match", "(If-Match)")] {
+        let stub = Stub::default();
+        stub.set(mode);
+        let Err(error) = floe_ledger::open(&Minio::url_at(stub.start(), "")) else {
+            panic!("{mode}: it was opened")
+        };
+        assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{mode}: {error:?}");
+        says(&error, &["s3://ids/floe ignores the condition of a write", condition, "another ledger"]);
+    }
+}
+
+/// Amazon and MinIO refuse a signature whose time is over a quarter of an hour off.
+#[test]
+fn a_clock_that_is_off_is_unavailable_at_the_start_and_at_work() {
+    let stub = Stub::default();
+    let url = Minio::url_at(stub.start(), "max_wait=2s");
+    let words = ["s3://ids/floe refuses the time", "RequestTimeTooSkewed", "clock", "set it right"];
+    stub.set("skewed");
+    let Err(error) = Opening::of("test").open(&url) else { panic!("it was opened") };
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
+    says(&error, &words);
+    assert!(!error.to_string().contains("AWS_ACCESS_KEY_ID"), "{error}");
+    stub.set("honest");
+    let ledger = open(&url);
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    stub.set("skewed");
+    // A write, because the record is known, and then a read.
+    for _ in 0..2 {
+        let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(5)) else { panic!("it was reserved") };
+        says(&text, &words);
+    }
+    stub.set("honest");
+    assert_eq!(got(&*ledger, &ask(5)), (5, 10));
 }
 
 #[test]
 fn what_is_no_answer_of_a_store_proves_nothing() {
     let stub = Stub::default();
     stub.set("honest");
-    let ledger = open(&Minio::url_at(Stub::start(&stub), "max_wait=2s"));
+    let ledger = open(&Minio::url_at(stub.start(), "max_wait=2s"));
     assert_eq!(got(&*ledger, &ask(5)), (0, 5));
     let page = "has a web page in it: this is not an object store, or a proxy stands before it";
     let record = "is not a record of floe's: check what it is, and whether the endpoint is an object store";
@@ -151,6 +196,11 @@ fn a_realm_whose_own_record_was_deleted_is_not_made_anew() {
     let Err(error) = Opening::of("test").open(&url) else { panic!("it was opened") };
     says(&error, &["the record of the realm itself (realm/test) is gone", realm.lines().nth(1).unwrap()]);
 }
+
+/// Amazon's answer to a request that was signed by a clock that is off ("Error responses" in its API reference).
+const SKEWED: &[u8] = b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>RequestTimeTooSkewed</Code><Message>The \
+    difference between the request time and the server's time is too large.</Message><RequestTime>20260301T100000Z\
+    </RequestTime><ServerTime>2026-03-01T12:00:00Z</ServerTime></Error>";
 
 /// A server that keeps what it gets, and answers by its mode.
 #[derive(Clone, Default)]
@@ -198,6 +248,7 @@ impl Stub {
                 "endless" => ("200 OK", Some(1_000_000_000_000_u64), b"x".repeat(100_000)),
                 "nothing" => ("404 Not Found", None, b"<html>nothing is here</html>".to_vec()),
                 "long error" => ("501 Not Implemented", None, b"x".repeat(10_000_000)),
+                "skewed" => ("403 Forbidden", None, SKEWED.to_vec()),
                 mode => self.store(mode, [method, path], &header, body),
             };
             let length = length.unwrap_or(body.len() as u64);
@@ -222,13 +273,13 @@ impl Stub {
         let mut objects = self.objects.lock().unwrap();
         let found = objects.get(path);
         let is_met = match (header("if-none-match: "), header("if-match: ")) {
-            (Some(_), _) => found.is_none(),
-            (_, Some(expected)) => found.is_some_and(|found| tag(found) == expected),
+            (Some(_), _) => mode == "no If-None-Match" || found.is_none(),
+            (_, Some(expected)) => mode == "no If-Match" || found.is_some_and(|found| tag(found) == expected),
             _ => true,
         };
         let is_list = path.contains("list-type");
         match (method, found) {
-            ("put", _) if !is_met && mode == "honest" => ("412 Precondition Failed", None, Vec::new()),
+            ("put", _) if !is_met => ("412 Precondition Failed", None, Vec::new()),
             ("put", _) => {
                 objects.insert(path.to_owned(), body);
                 ("200 OK", None, Vec::new())

@@ -224,13 +224,53 @@ fn without_condition(body: &Value) -> Value {
 
 #[test]
 fn a_store_that_ignores_conditions_is_refused() {
+    // Each alone: that there is no item, and that it is the one that was read.
+    for ignored in ["attribute_not_exists", "#at = "] {
+        let server = Dynalite::start(&[]);
+        let port = front(server.port(), move |operation, body, pass| {
+            let condition = body["ConditionExpression"].as_str().unwrap_or_default();
+            match operation {
+                "PutItem" if condition.starts_with(ignored) => pass(&without_condition(body)),
+                _ => pass(body),
+            }
+        });
+        let error =
+            refused(&Dynalite::url_at(port, ""), &["ignores the condition of a write", "another ledger"]);
+        assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{ignored}: {error:?}");
+    }
+}
+
+/// Amazon refuses a signature whose time is over five minutes off.
+#[test]
+fn a_clock_that_is_off_is_unavailable_at_the_start_and_at_work() {
     let server = Dynalite::start(&[]);
-    let port = front(server.port(), |operation, body, pass| match operation {
-        "PutItem" => pass(&without_condition(body)),
-        _ => pass(body),
+    let mode = Arc::new(Mutex::new(""));
+    let by = Arc::clone(&mode);
+    let port = front(server.port(), move |_, body, pass| match *by.lock().unwrap() {
+        "" => pass(body),
+        text => said(
+            "400 Bad Request",
+            &format!(
+                r#"{{"__type":"com.amazon.coral.service#InvalidSignatureException","message":"{text}"}}"#
+            ),
+        ),
     });
-    let error = refused(&Dynalite::url_at(port, ""), &["ignores the condition of a write", "another ledger"]);
-    assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+    let url = Dynalite::url_at(port, "max_wait=2s");
+    let ledger = open(&url);
+    for (round, text) in (0..).zip([
+        "Signature expired: 20260301T100000Z is now earlier than 20260301T115500Z (20260301T120000Z - 5 min.)",
+        "Signature not yet current: 20260301T130000Z is still later than 20260301T120500Z (20260301T120000Z + 5 min.)",
+    ]) {
+        let words = ["dynamodb://ids refuses the time", text, "clock", "set it right"];
+        assert_eq!(got(&*ledger, &ask(5)), (round * 5, round * 5 + 5));
+        *mode.lock().unwrap() = text;
+        let error = refused(&url, &words);
+        assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
+        assert!(!error.to_string().contains("AWS_ACCESS_KEY_ID"), "{error}");
+        let Err(LedgerError::Unavailable(told)) = ledger.reserve(&ask(5)) else { panic!("it was reserved") };
+        says(&told, &words);
+        *mode.lock().unwrap() = "";
+    }
 }
 
 /// Even if the conditions worked at the opening: each answer has to say what was replaced.
