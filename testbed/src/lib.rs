@@ -42,7 +42,7 @@ pub use minio::Minio;
 pub use postgres::Postgres;
 pub use proxy::Proxy;
 pub use redis::Redis;
-pub use rig::Rig;
+pub use rig::{Named, Rig};
 pub use server::Server;
 pub use zookeeper::Zookeeper;
 

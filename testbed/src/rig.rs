@@ -14,9 +14,12 @@ pub struct Rig {
     pub has_clock: bool,
 }
 
+/// A server's name, and how to start a fresh one.
+pub type Named = (&'static str, fn() -> Rig);
+
 impl Rig {
-    /// The name of each ledger's server, and how to start a fresh one.
-    pub const ALL: [(&'static str, fn() -> Self); 8] = [
+    /// All of them.
+    pub const ALL: [Named; 8] = [
         ("postgres", Self::postgres),
         ("mariadb", Self::mysql),
         ("redis", Self::redis),

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use floe::ledger::{Key, Ledger, LedgerError, Memory, Record, Reply, Reserve, Token};
+use floe::ledger::{Key, Ledger, LedgerError, Memory, Reply, Reserve, Token};
 use floe::{Name, UnixMillis};
 use floe_ledger::{Cache, OpenError};
 

@@ -22,7 +22,7 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let (dir, rig) = (tempfile::tempdir().unwrap(), super::Rig::postgres());
+        let (dir, rig) = (tempfile::tempdir().unwrap(), Rig::postgres());
         let ledger = format!("realm = \"shop\"\nledger = \"{}\"", (rig.url)(rig.server.port()));
         let config = configuration(dir.path(), &ledger);
         Self { dir, rig, config, orders: Vec::new(), tickets: Vec::new() }

@@ -34,7 +34,7 @@ mod a_store_that_was_checked_is_used_as_a_new_one_on {
 /// It gives no answer from the second case on: that breaks no rule.
 #[test]
 fn a_store_that_stops_answering_gets_no_verdict() {
-    let rig = super::Rig::redis();
+    let rig = Rig::redis();
     let mut command = floe(["ledger", "check", &(rig.url)(rig.server.port())]);
     let mut check = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(check.stdout.take().unwrap());
