@@ -129,7 +129,7 @@ fn the_pages_say_the_defaults() {
         ),
         ("docs/ledgers", format!("{ahead_calls} batches: the crash empties that table")),
         ("docs/ledgers", format!("can skip up to {ahead_calls} batches")),
-        ("docs/operating", format!("[one batch of calls in about {batches}](ledgers.md#counters)")),
+        ("docs/operating", format!("only one of about {batches} calls writes")),
         ("docs/guarantees", format!("for the last {unloaded} names that it has unloaded")),
         ("docs/operating", format!("the marks of the last {unloaded} unloaded names")),
         ("docs/benchmarks", format!("floe's note of the last {unloaded} unloaded names")),
