@@ -97,7 +97,7 @@ impl Builder {
         Self { renew_idle: Some(renew_idle), ..self }
     }
 
-    /// The old name of [`renew_idle`](Self::renew_idle).
+    /// The old name. [`renew_idle`](Self::renew_idle) has an example.
     #[deprecated = "it is called `renew_idle` now"]
     #[must_use]
     pub fn keep(self, keep: bool) -> Self {
