@@ -1,5 +1,5 @@
-//! The steady clock: it takes readings of the wall and the monotonic clock, and gives one time that never goes back
-//! behind an ID.
+//! The steady clock: it takes readings of the wall and the monotonic clock, and gives one time that does not go back when
+//! the wall clock does.
 //!
 //! | the wall clock | the steady clock |
 //! |---|---|
@@ -155,8 +155,8 @@ pub(crate) struct Steady {
     doubted: Option<(MonoMillis, i64)>,
     /// What the ledger has said about its clock in this era.
     heard: Heard,
-    /// The last time at which the ledger's clock did not contradict this one. Windows are reserved only then, so
-    /// nothing minted is later.
+    /// The last time at which the ledger's clock did not contradict this one. Windows are reserved only then. What was
+    /// minted later lies in such a window, and the next window begins behind it.
     agreed: UnixMillis,
     /// How far the time is ahead of its own calculation because it continued from a predecessor's mark.
     lead_ms: i64,
@@ -247,8 +247,8 @@ impl Steady {
     }
 
     /// If this clock is ahead of the ledger's, and the wall clock agrees with the ledger's, then the wall clock was
-    /// wrong and has been set right. The time goes back in a new era, as far as nothing can have been minted, and
-    /// stands still there until it is trusted again. Otherwise a node that was started an hour ahead would hold that
+    /// wrong and has been set right. The time goes back in a new era, to the last time at which the two agreed at most,
+    /// and stands still there until it is trusted again. Otherwise a node that was started an hour ahead would hold that
     /// hour for most of a day.
     fn goes_back(&mut self, Reading { wall, mono }: Reading) -> bool {
         let Some(ledger) = self.heard.time() else { return false };
@@ -263,7 +263,7 @@ impl Steady {
         self.state = match behind {
             0 => ClockState::Level,
             _ if behind <= self.policy.max_hold_ms.max(self.policy.wait_ms) => ClockState::Waiting(behind),
-            // IDs were minted with that time while nothing contradicted it, so it cannot go back further.
+            // Nothing contradicted that time, so it does not go back further.
             _ => ClockState::Refused(behind),
         };
         true

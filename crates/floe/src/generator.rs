@@ -65,7 +65,7 @@ pub enum Outcome<T> {
 /// Mints from a [`Generator`] for one thread. It draws chunks of IDs, and mints from them without touching anything
 /// shared.
 ///
-/// Its IDs are strictly increasing. The IDs of two minters interleave within a tick plus
+/// Its IDs are strictly increasing. The IDs of two minters interleave within a tick plus twice
 /// [`max_ahead`](crate::NameOptions::max_ahead).
 ///
 /// ```

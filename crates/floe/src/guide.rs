@@ -25,7 +25,7 @@
 //! ```
 //!
 //! # The clock
-//! A snowflake's time comes from the *steady clock*, which never goes back behind an ID. If the wall clock goes back a
+//! A snowflake's time comes from the *steady clock*, which does not go back with the wall clock. If that goes back a
 //! little, the steady clock waits. If it goes back by up to [`Builder::max_hold`] (an hour), the steady clock goes on,
 //! a little slower, until the two meet. Beyond that, snowflakes and dated names stop until the clock is set right; all
 //! other kinds go on.
