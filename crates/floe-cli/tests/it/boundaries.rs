@@ -138,8 +138,7 @@ fn a_feature_adds_as_many_crates_as_the_page_says() {
     assert!(rows.len() > 20, "{rows:?}");
     // Those that other features share are nobody's choice.
     let shared = ["default", "remote", "tls"];
-    let wanted =
-        features("floe-ledger").into_iter().filter(|feature| !shared.contains(&feature.as_str()));
+    let wanted = features("floe-ledger").into_iter().filter(|feature| !shared.contains(&feature.as_str()));
     let missing: Vec<_> = wanted.filter(|feature| !rows.contains(feature.as_str())).collect();
     assert!(missing.is_empty(), "docs/library.md does not list {missing:?}");
 }
