@@ -154,14 +154,14 @@ pub fn open(url: &str) -> Result<Box<dyn Ledger>, OpenError> {
 /// [`open`] in a future, on any runtime.
 ///
 /// ```
-/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// use floe::Floe;
 ///
 /// let ledger = floe_ledger::open_async("memory:").await?;
 /// let orders = Floe::open_async(ledger).await?.counter_async("orders").await?;
 /// assert_eq!(orders.mint_async().await?.get(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
-/// # })
+/// # }).unwrap();
 /// ```
 ///
 /// # Errors

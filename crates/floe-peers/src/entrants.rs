@@ -23,9 +23,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "twitter-archive/snowflake, SnowflakeServer.scala",
         setting: "the service: worker ids by host name, claimed in ZooKeeper, clocks compared, 10 s of sleep at a start",
         store: "ZooKeeper",
-        rule: "A host's name is its worker id, which a server claims in ZooKeeper for as long as its session of 3 s lasts. A \
-               start compares its clock with that of every other server (10 s), and sleeps for 10 s before it serves. It \
-               writes no time down. A server that has lost its session is not told to stop.",
+        rule: "A map from host names gives the worker id, which a server claims in ZooKeeper while its session of 3 s \
+               lasts. A start compares its clock with the mean of the other servers' clocks (10 s), and sleeps for 10 s \
+               before it serves. It writes no time down. A server that has lost its session is not told to stop.",
         read: "twitter-archive/snowflake a8cb075: SnowflakeServer.scala (start, sanityCheckPeers, registerWorkerId), \
                SnowflakeConfig.scala; twitter-archive/scala-zookeeper-client 72dc4a1 (3.0.6): ZooKeeperClient.scala (sessionEvent)",
         play: |s, h, m| play(peers::twitter_service::TwitterService::default(), s, h, m),
@@ -35,9 +35,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "Meituan-Dianping/Leaf, SnowflakeIDGenImpl.java, SnowflakeZookeeperHolder.java",
         setting: "the default: worker ids by address and port from ZooKeeper, with the local file",
         store: "ZooKeeper",
-        rule: "An address and port has one worker id in ZooKeeper for ever, and a copy in a local file. A process reports its \
-               clock to ZooKeeper every 3 s. A start refuses if its clock is behind that report, and compares nothing if \
-               ZooKeeper does not answer. A millisecond begins at a random number below 100.",
+        rule: "An address and port has one worker id in ZooKeeper for ever, and a copy in a local file. A process \
+               reports its clock to ZooKeeper every 3 s. A start refuses if its clock is behind that report, and \
+               compares nothing if ZooKeeper does not answer. The sequence begins at a random number below 100.",
         read: "Meituan-Dianping/Leaf 86a6441: SnowflakeIDGenImpl.java (get), SnowflakeZookeeperHolder.java (init, createNode, \
                updateNewData, checkInitTimeStamp, updateLocalWorkerID)",
         play: |s, h, m| play(peers::leaf_snowflake::LeafSnowflake::default(), s, h, m),
@@ -47,8 +47,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "NotFound9/Leaf, RecyclableZookeeperHolder.java",
         setting: "worker ids from ZooKeeper that are recycled after an hour",
         store: "ZooKeeper",
-        rule: "A start takes the first free worker id of a pool in ZooKeeper, unless the time that its last user reported is \
-               ahead. A process reports its clock every 3 s. An id without a report for an hour goes back into the pool; a \
+        rule: "A start takes a ZooKeeper pool's first free worker id whose last report is not ahead of its own clock. A \
+               process reports its clock every 3 s. An id without a report for an hour goes back into the pool; a \
                process whose reports fail for an hour stops.",
         read: "NotFound9/Leaf 896882e: RecyclableZookeeperHolder.java (init, initAllNode, updateNewData, \
                checkWorkIdUploadStatus), SnowflakeIDGenImpl.java (get)",
@@ -139,9 +139,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "yitter/IdGenerator, Go/source/idgen/SnowWorkerM1.go",
         setting: "method 1, the default; worker ids by hand",
         store: "",
-        rule: "The operator gives each process its worker id. While the clock is behind, IDs come from the milliseconds before the \
-               last ID's, with one of four sequence numbers that are kept for that. When a millisecond is used up, the \
-               generator goes ahead of the clock. It writes nothing down.",
+        rule: "The operator gives each process its worker id. While the clock is behind, each ID has an earlier \
+               millisecond, and one of four reserved sequence numbers. When a millisecond is used up, the generator goes \
+               ahead of the clock. It writes nothing down.",
         read: "yitter/IdGenerator 942ba6a: Go/source/idgen/SnowWorkerM1.go (NextNormalId, NextOverCostId)",
         play: |s, h, m| play(peers::yitter::Yitter, s, h, m),
     },
@@ -193,9 +193,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "kayac/go-katsubushi, generator.go, cmd/katsubushi/main.go",
         setting: "`-redis`: worker ids from Redis, locked for 600 s at a time",
         store: "Redis",
-        rule: "A start takes one of the ten lowest worker ids that nobody publishes, and locks it for 600 s. It renews the lock \
-               every second. A server that finds another's name in its lock ends. The wall clock is read only at the start, and no time \
-               is written down. A stop deletes the lock.",
+        rule: "A start takes one of the ten lowest worker ids that no server announces in Redis, and locks it for 600 s. \
+               It renews the lock every second. A server ends if it finds another's name in its lock. The wall clock is \
+               read only at the start, and no time is written down. A stop deletes the lock.",
         read: "kayac/go-katsubushi 357220b: generator.go (NextID, timestamp), cmd/katsubushi/main.go (assignWorkerID); fujiwara/raus \
                66192d4 (v0.1.0): raus.go (subscribe, publish, holdLock)",
         play: |s, h, m| play(peers::katsubushi::Katsubushi::default(), s, h, m),
@@ -205,9 +205,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "com.baomidou:mybatis-plus-core, Sequence.java",
         setting: "the default: worker ids made of MAC address and process id",
         store: "",
-        rule: "Five bits of the network card's address and five of a hash of that and the process id are the worker \
-               id: nothing makes sure that two processes differ. It waits for a clock that is up to 5 ms behind; \
-               further behind is an error. It writes nothing down: a new process knows nothing of the last ID.",
+        rule: "Five bits of the network card's address, and five of a hash of those and the process id, are the worker \
+               id: nothing makes sure that two processes differ. It waits for a clock that is up to 5 ms behind; further \
+               behind is an error. It writes nothing down: a new process knows nothing of the last ID.",
         read: "baomidou/mybatis-plus 0707918 (3.5.7): Sequence.java (nextId, tilNextMillis, getDatacenterId, \
                getMaxWorkerId)",
         play: |s, h, m| play(peers::mybatis_plus::MybatisPlus::default(), s, h, m),
@@ -284,9 +284,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "com.github.f4b6a3:tsid-creator, TsidFactory.java",
         setting: "the default: a random worker id at each start",
         store: "",
-        rule: "A random number of ten bits is the node at each start. The counter begins at random in each \
-               millisecond; while the clock is not past the last ID it counts on, past its end into the next \
-               millisecond. Nothing is refused. It writes nothing down: a new process knows nothing of the last ID.",
+        rule: "A random number of ten bits is the node at each start. The counter begins at random in each millisecond; \
+               while the clock is not past the last ID, it goes on, even into the next millisecond. Nothing is refused. \
+               It writes nothing down: a new process knows nothing of the last ID.",
         read: "f4b6a3/tsid-creator c5e0282 (5.2.6): TsidFactory.java (create, getTime, getRandomCounter, \
                Builder.getNode)",
         play: |s, h, m| play(peers::tsid::Tsid::default(), s, h, m),
@@ -297,8 +297,8 @@ pub const ENTRANTS: &[Entrant] = &[
         setting: "worker ids by hand",
         store: "",
         rule: "The operator gives each process its node. The counter begins at random in each millisecond; while the \
-               clock is not past the last ID it counts on, past its end into the next millisecond. Nothing is \
-               refused. It writes nothing down: a new process knows nothing of the last ID.",
+               clock is not past the last ID, it goes on, even into the next millisecond. Nothing is refused. It writes \
+               nothing down: a new process knows nothing of the last ID.",
         read: "f4b6a3/tsid-creator c5e0282 (5.2.6): TsidFactory.java (create, getTime, getRandomCounter)",
         play: |s, h, m| play(peers::tsid::Tsid { configured: true }, s, h, m),
     },
@@ -347,8 +347,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "hibernate/hibernate-orm, PooledOptimizer.java",
         setting: "the default: a PostgreSQL sequence with `allocationSize` 50",
         store: "the database",
-        rule: "A process takes one number of a sequence that counts by 50, and makes 50 IDs of it in its memory: that number is the last \
-               of them. After a crash PostgreSQL goes on from what it has logged ahead, up to 32 numbers further on.",
+        rule: "A process takes one number of a sequence that counts by 50, and makes 50 IDs of it in its memory: that \
+               number is the last of them. After a crash PostgreSQL skips up to 32 numbers, which it has logged ahead.",
         read: "hibernate/hibernate-orm 0029172: PooledOptimizer.java (generate); postgres/postgres 0076f26: sequence.c \
                (nextval_internal)",
         play: |s, h, m| play(peers::sequence::Sequences::Pooled, s, h, m),
