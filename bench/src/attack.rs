@@ -195,7 +195,7 @@ fn attacks(tokens: &Tokens) -> Vec<Attack> {
             )
         },
         minting("HTTP: many IDs, unread", 3_000, get("/v1/mint/tickets?n=100000").repeat(20)),
-        minting("HTTP: Leaf's pipelines, unread", 1_000, get("/api/segment/get/tickets").repeat(1_500)),
+        minting("HTTP: Leaf's pipelines, unread", 100, get("/api/segment/get/tickets").repeat(1_500)),
         attack("HTTP: large pages, unread", 1_000, get("/openapi.json").repeat(20)),
         unfinished("HTTP: headers without an end", half_a_header()),
         minting("Redis: MINT, unread", 6_000, redis.clone()),
@@ -209,10 +209,10 @@ fn attacks(tokens: &Tokens) -> Vec<Attack> {
             server: Setting::Tokens,
             ..minting("Redis: MINT with a token, unread", 6_000, with_a_token)
         },
-        Attack { server: Setting::Tokens, ..attack("Redis: wrong tokens, unread", 1_000, guesses) },
+        Attack { server: Setting::Tokens, ..attack("Redis: wrong tokens, unread", 300, guesses) },
         Attack {
             server: Setting::Tokens,
-            ..attack("HTTP: wrong tokens, unread", 1_000, guess.repeat(500).into_bytes())
+            ..attack("HTTP: wrong tokens, unread", 300, guess.repeat(500).into_bytes())
         },
         unfinished("TLS: hellos without an end", half_a_hello()),
         Attack { by: By::Tls, ..minting("TLS: Redis: MINT, unread", 3_000, redis) },
