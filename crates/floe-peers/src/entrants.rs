@@ -150,8 +150,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "yitter/IdGenerator, README.md",
         setting: "the same, started again only with a clock that is past its last stop, as its README asks",
         store: "",
-        rule: "As `yitter`, and the operator makes sure that a process starts only if its clock is past the last \
-               process's clock at its end. The generator does not check this.",
+        rule: "As `yitter`, and the operator makes sure that a process starts only if its clock is past the last stop's \
+               time. The generator does not check this.",
         read: "yitter/IdGenerator 942ba6a: README.md (the rules of integration, 9), Go/source/idgen/SnowWorkerM1.go \
                (NextNormalId, NextOverCostId)",
         play: |s, h, m| play(peers::yitter::AfterStop::default(), s, h, m),

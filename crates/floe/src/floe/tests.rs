@@ -85,7 +85,7 @@ fn the_pages_say_the_defaults() {
         ),
         (
             "docs/configuration",
-            format!("one `sequence`, at most {} bits together", Layout::MAX_POSITION_BITS),
+            format!("only time and sequence together have at most {}", Layout::MAX_POSITION_BITS),
         ),
         ("docs/configuration", format!("All fields together have at most {} bits", Id::BITS)),
         ("README", format!("{nodes} worker ids, {each} IDs a millisecond for each")),
