@@ -96,17 +96,8 @@ fn an_operator_can_read_a_record() {
 #[test]
 fn a_reserve_is_one_request() {
     let server = Dynalite::start(&[]);
-    let proxy = Proxy::before(server.port());
-    let ledger = open(&Dynalite::url_at(proxy.port(), ""));
-    got(&*ledger, &ask(5));
-    let before = proxy.round_trips();
-    for _ in 0..10 {
-        got(&*ledger, &ask(5));
-    }
-    assert_eq!(proxy.round_trips() - before, 10);
-    let before = proxy.round_trips();
-    drop(open(&Dynalite::url_at(proxy.port(), "")));
-    assert_eq!(proxy.round_trips() - before, 5, "the table, the realm twice, and a try of each condition");
+    let opening = "the table, the realm twice, and a try of each condition";
+    super::check_requests(server.port(), &|port| Dynalite::url_at(port, ""), opening);
 }
 
 /// DynamoDB has executed the write, and is asked again automatically. Its refusal does not mean that another caller wrote.
