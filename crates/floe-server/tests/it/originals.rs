@@ -73,7 +73,7 @@ const LINE: &str = "a request line of neither HTTP/1.0 nor 1.1 is 400, and close
 const FRAGMENT: &str = "what stands behind # is no part of a request, and is left out";
 const OWN: &str = "a path that is not Leaf's or tinyid's is floe's own";
 const PAGE: &str = "a page for people, with what floe knows";
-const ROOT: &str = "tinyid's calls are served without its context too";
+const ROOT: &str = "tinyid's calls are served without `/tinyid`, too";
 const LENGTH: &str = "every answer has a length, so HTTP/1.0 can keep the connection that it asks to keep";
 
 /// What differs on purpose, in what (status, type, body, connection, or the number of answers), and why. What is not here
