@@ -170,6 +170,7 @@ fn attacks(tokens: &Tokens) -> Vec<Attack> {
     let fetch = |window| calls(window, "/katsubushi.Generator/FetchMulti", b"\x08\xa0\x8d\x06");
     let stream = calls(65_535, "/floe.v1.Ids/MintStream", b"\x0a\x07tickets\x10\x80\x80\x80\x80\x08");
     let gets = hundred(0, |stream| http2::get(stream, "/v1/mint/tickets?n=100000"));
+    let short = hundred(65_535, |stream| http2::get(stream, "/v1/mint/tickets"));
     let redis = b"MINT tickets 100000\r\n".repeat(50);
     let wrong = format!("floe_{}", "0".repeat(64));
     let (with_a_token, guesses) = (
@@ -186,6 +187,7 @@ fn attacks(tokens: &Tokens) -> Vec<Attack> {
         over_http2("gRPC: FetchMulti, window 1, unread", 300, fetch(1)),
         over_http2("gRPC: MintStream, unread", 300, stream),
         over_http2("HTTP/2: many IDs, window 0", 300, gets),
+        over_http2("HTTP/2: one ID each, unread", 3_000, short),
         Attack {
             server: Setting::ManyNames,
             ..attack(
@@ -195,7 +197,7 @@ fn attacks(tokens: &Tokens) -> Vec<Attack> {
             )
         },
         minting("HTTP: many IDs, unread", 3_000, get("/v1/mint/tickets?n=100000").repeat(20)),
-        minting("HTTP: Leaf's pipelines, unread", 100, get("/api/segment/get/tickets").repeat(1_500)),
+        minting("HTTP: Leaf's pipelines, unread", 6_000, get("/api/segment/get/tickets").repeat(1_500)),
         attack("HTTP: large pages, unread", 1_000, get("/openapi.json").repeat(20)),
         unfinished("HTTP: headers without an end", half_a_header()),
         minting("Redis: MINT, unread", 6_000, redis.clone()),
@@ -209,10 +211,10 @@ fn attacks(tokens: &Tokens) -> Vec<Attack> {
             server: Setting::Tokens,
             ..minting("Redis: MINT with a token, unread", 6_000, with_a_token)
         },
-        Attack { server: Setting::Tokens, ..attack("Redis: wrong tokens, unread", 300, guesses) },
+        Attack { server: Setting::Tokens, ..attack("Redis: wrong tokens, unread", 6_000, guesses) },
         Attack {
             server: Setting::Tokens,
-            ..attack("HTTP: wrong tokens, unread", 300, guess.repeat(500).into_bytes())
+            ..attack("HTTP: wrong tokens, unread", 6_000, guess.repeat(500).into_bytes())
         },
         unfinished("TLS: hellos without an end", half_a_hello()),
         Attack { by: By::Tls, ..minting("TLS: Redis: MINT, unread", 3_000, redis) },

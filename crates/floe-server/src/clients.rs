@@ -11,6 +11,8 @@
 //! `limits.connections_per_token` those that show one token. At a bound, a new connection takes the place of the one
 //! that has been idle longest among those that the bound counts. A connection is idle if the server works on nothing
 //! for it.
+//!
+//! **Time.** A client that has sent many requests waits for a [turn](turns) after the first of them.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -25,6 +27,11 @@ use tokio::time::{Instant, timeout_at};
 use crate::config::Limits;
 use crate::metrics::Metrics;
 use crate::status::{Refusal, Status};
+
+mod turns;
+
+use turns::Turns;
+pub(crate) use turns::{SHARE, Turn};
 
 tokio::task_local! {
     /// The client whose connection or request the task serves.
@@ -91,6 +98,7 @@ pub(crate) struct Clients {
     waiting: AtomicUsize,
     freed: Notify,
     crowd: Mutex<Crowd>,
+    turns: Turns,
     metrics: Arc<Metrics>,
 }
 
@@ -171,7 +179,8 @@ pub(crate) struct Full {
 pub(crate) struct AtWork<'c>(&'c Client);
 
 impl Clients {
-    pub(crate) fn new(limits: &Limits, metrics: Arc<Metrics>) -> Arc<Self> {
+    /// `threads` serve the clients.
+    pub(crate) fn new(limits: &Limits, threads: usize, metrics: Arc<Metrics>) -> Arc<Self> {
         let share = |set: Option<usize>| set.unwrap_or(limits.connections / 2).clamp(1, limits.connections);
         Arc::new(Self {
             began: Instant::now(),
@@ -184,6 +193,7 @@ impl Clients {
             waiting: AtomicUsize::new(0),
             freed: Notify::new(),
             crowd: Mutex::default(),
+            turns: Turns::new(threads),
             metrics,
         })
     }

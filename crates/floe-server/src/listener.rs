@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use floe_wire::{FIRST_BYTES, Protocol};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -75,7 +76,7 @@ impl Listeners {
                 Err((_, why)) => return Err(why),
             }
         }
-        let clients = Clients::new(limits, Arc::clone(&metrics));
+        let clients = Clients::new(limits, Handle::current().metrics().num_workers(), Arc::clone(&metrics));
         let doorstep = Arc::new(Semaphore::new(TURNED_AWAY_AT_ONCE));
         let connected = AtomicU64::new(0);
         let (limits, told) = (limits.clone(), Mutex::default());

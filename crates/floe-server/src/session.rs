@@ -28,7 +28,7 @@ use tokio::task::coop::has_budget_remaining;
 use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 
-use crate::clients::{Client, Full, Held, READ};
+use crate::clients::{Client, Full, Held, READ, SHARE, Turn};
 use crate::config::Limits;
 use crate::status::Refusal;
 
@@ -188,7 +188,10 @@ pub(crate) async fn to_its_end(
         told: pin!(async move { drop(told.changed().await) }.fuse()),
         draining,
         set: false,
+        waited: false,
     };
+    // How long the client has been served since it last had nothing to ask.
+    let mut served = Duration::ZERO;
     loop {
         match read(stream, &mut input, &mut waits).await? {
             Read::Some => {}
@@ -198,6 +201,9 @@ pub(crate) async fn to_its_end(
             }
             Read::Late => return Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time")),
         }
+        if std::mem::take(&mut waits.waited) {
+            served = Duration::ZERO;
+        }
         let (mut consumed_any, mut answered) = (false, false);
         let now = loop {
             if let Err(full) = buffers.expect(&input, session.keeps()).await {
@@ -206,12 +212,14 @@ pub(crate) async fn to_its_end(
                 farewell(stream).await;
                 return Ok(None);
             }
+            let turn = if served < SHARE { None } else { Some(client.turn().await) };
             let since = Instant::now();
             let (consumed, next) = {
                 let _at_work = client.at_work();
-                serve(session, &input, &mut output, since).await
+                in_turn(turn, pin!(serve(session, &input, &mut output, since))).await
             };
             let mut now = Instant::now();
+            served += now - since;
             buffers.hold(&output, session.keeps());
             session.took(now - since);
             input.advance(consumed.min(input.len()));
@@ -222,8 +230,9 @@ pub(crate) async fn to_its_end(
             }
             buffers.held.goes_on();
             match next {
-                // After this much work for one client, other clients get a turn.
-                Next::Again => yield_now().await,
+                // After this much work for one client, others are served.
+                Next::Again if served < SHARE => yield_now().await,
+                Next::Again => {}
                 Next::Close => {
                     farewell(stream).await;
                     return Ok(None);
@@ -250,6 +259,18 @@ pub(crate) async fn to_its_end(
         }
         buffers.hold(&output, session.keeps());
     }
+}
+
+/// Serves until the end, within a turn as long as there is nothing to wait for.
+fn in_turn(
+    mut turn: Option<Turn>,
+    mut serving: Pin<&mut impl Future<Output = Taken>>,
+) -> impl Future<Output = Taken> {
+    poll_fn(move |context| {
+        let polled = serving.as_mut().poll(context);
+        turn = None;
+        polled
+    })
 }
 
 /// The memory of a connection's buffers, beyond the part that is not counted.
@@ -295,6 +316,8 @@ struct Waits<'a, T> {
     draining: watch::Receiver<bool>,
     /// Whether both wake this task.
     set: bool,
+    /// Whether there was nothing to read.
+    waited: bool,
 }
 
 impl<T: Future<Output = ()>> Waits<'_, T> {
@@ -304,6 +327,7 @@ impl<T: Future<Output = ()>> Waits<'_, T> {
         if !has_budget_remaining() {
             return Poll::Pending;
         }
+        self.waited = true;
         if self.deadline < self.sleep.deadline() {
             self.sleep.as_mut().reset(self.deadline);
             self.set = false;
@@ -404,3 +428,6 @@ pub(crate) fn farewell(stream: &mut Stream) -> BoxFuture<'_, ()> {
     // A client that does not read loses only the reason.
     Box::pin(timeout(FAREWELL.0, goodbye).map(drop))
 }
+
+#[cfg(test)]
+mod tests;

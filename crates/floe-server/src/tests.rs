@@ -1,7 +1,9 @@
 //! What each wire tells of a ledger that is away: all of it to clients on the server's machine, and nothing to strangers of
 //! where the ledger is. Only here can a call come from another machine, wherever the tests run.
 
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -10,6 +12,7 @@ use axum::http::header;
 use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::watch;
+use tokio::task::{JoinSet, yield_now};
 use tower::ServiceExt;
 
 use crate::access::Origin;
@@ -62,7 +65,7 @@ impl Away {
         }
         let mut request = request.header(header::HOST, "x").body(Body::from(grpc.to_vec())).unwrap();
         request.extensions_mut().insert(self.backend.service.access().unknown().from(origin));
-        let clients = Clients::new(&self.backend.limits, Arc::new(Metrics::new(10, [])));
+        let clients = Clients::new(&self.backend.limits, 1, Arc::new(Metrics::new(10, [])));
         let place = clients.admit(Address::of(None)).unwrap();
         request.extensions_mut().insert(Arc::clone(place.client()));
         http::recognise(&mut request);
@@ -92,10 +95,23 @@ impl Away {
         room: usize,
         client: impl AsyncFnOnce(DuplexStream),
     ) {
-        let clients = Clients::new(&self.backend.limits, Arc::new(Metrics::new(10, [])));
+        let clients = Clients::new(&self.backend.limits, 1, Arc::new(Metrics::new(10, [])));
+        let (end, served) = self.connect(&clients, word, origin, first, room);
+        tokio::join!(served, client(end)).0.unwrap();
+    }
+
+    /// A client's end of a connection, and the future that serves it.
+    fn connect(
+        &self,
+        clients: &Arc<Clients>,
+        word: &str,
+        origin: Origin,
+        first: Option<u8>,
+        room: usize,
+    ) -> (DuplexStream, impl Future<Output = io::Result<()>> + Send + 'static) {
         let place = clients.admit(Address::of(None)).unwrap();
         let (end, stream) = tokio::io::duplex(room);
-        let (_going_on, draining) = watch::channel(false);
+        let (going_on, draining) = watch::channel(false);
         let front = Front::of(crate::protocols::protocol(word).unwrap()).unwrap();
         let served = (front.serve)(Conversation {
             stream: Box::new(stream),
@@ -108,7 +124,11 @@ impl Away {
             shared: true,
             tls: Offer::None,
         });
-        tokio::join!(served, client(end)).0.unwrap();
+        let served = async move {
+            let _all = (place, going_on);
+            served.await
+        };
+        (end, served)
     }
 
     /// What each wire says to a client there, which shows this token over HTTP.
@@ -212,4 +232,52 @@ async fn an_answer_that_is_read_late_is_whole() {
         }
     };
     away.talk("http", away.from("127.0.0.1:9000", true), Some(b'G'), 1 << 10, late).await;
+}
+
+/// Over HTTP, too, clients with pipelines let others be served between two turns, whoever reads their requests.
+#[tokio::test]
+async fn pipelines_over_http_are_served_in_turns() {
+    const GREEDY: usize = 30;
+    let away = Away::with("").await;
+    let local = away.from("127.0.0.1:9000", true);
+    for path in ["/livez", "/v1/mint/nobody"] {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        let clients = Clients::new(&away.backend.limits, 1, Arc::new(Metrics::new(10, [])));
+        let (mut connections, mut readers) = (JoinSet::new(), JoinSet::new());
+        let answers: [Arc<AtomicUsize>; GREEDY] = std::array::from_fn(|_| Arc::default());
+        let answered = || answers.iter().map(|answers| answers.load(Ordering::Relaxed)).sum::<usize>();
+        for answers in &answers {
+            let (end, served) = away.connect(&clients, "http", local, Some(b'G'), 1 << 20);
+            connections.spawn(served);
+            let (mut reads, mut writes) = tokio::io::split(end);
+            writes.write_all(request.repeat(5_000).as_bytes()).await.unwrap();
+            let answers = Arc::clone(answers);
+            readers.spawn(async move {
+                let _open = writes;
+                let mut bytes = vec![0; 64 << 10];
+                while let Ok(count @ 1..) = reads.read(&mut bytes).await {
+                    let begun = bytes[..count].windows(9).filter(|nine| nine == b"HTTP/1.1 ").count();
+                    answers.fetch_add(begun, Ordering::Relaxed);
+                }
+            });
+        }
+        while answers.iter().any(|answers| answers.load(Ordering::Relaxed) == 0) {
+            yield_now().await;
+        }
+        let (mut honest, served) = away.connect(&clients, "http", local, Some(b'G'), 1 << 20);
+        connections.spawn(served);
+        let mut most = 0;
+        for _ in 0..20 {
+            let before = answered();
+            honest.write_all(request.as_bytes()).await.unwrap();
+            let mut said = Vec::new();
+            while !said.ends_with(b"}") && !said.ends_with(b"ok\n") {
+                assert_ne!(honest.read_buf(&mut said).await.unwrap(), 0);
+            }
+            most = most.max(answered() - before);
+        }
+        assert!(answered() < GREEDY * 5_000, "they had something to ask at all times");
+        // hyper lets others run after 16 requests: of each connection that would be 480.
+        assert!(most <= 8 * 16, "{path}: {most} requests were answered before one");
+    }
 }

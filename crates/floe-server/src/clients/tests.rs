@@ -1,9 +1,11 @@
+use std::task::{Context, Poll, Waker};
+
 use futures_util::FutureExt;
 
 use super::*;
 
 fn clients(limits: Limits) -> Arc<Clients> {
-    let mut clients = Clients::new(&limits, Arc::new(Metrics::new(10, [])));
+    let mut clients = Clients::new(&limits, 1, Arc::new(Metrics::new(10, [])));
     // It has run for a while.
     Arc::get_mut(&mut clients).unwrap().began -= Duration::from_secs(60);
     clients
@@ -154,4 +156,21 @@ async fn few_requests_of_one_connection_wait_for_memory() {
     assert_eq!(polled, [None, None, None, None, Some(false), Some(false)]);
     drop((asked, held));
     assert_eq!(clients.waiting.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn as_many_connections_have_a_turn_as_there_are_threads() {
+    let clients = clients(Limits::default());
+    let places: Vec<_> = (0..2).map(|at| clients.admit(ip(at)).unwrap()).collect();
+    let mut context = Context::from_waker(Waker::noop());
+    let mut turns: Vec<_> = places.iter().map(|place| place.client().turn()).collect();
+    // The first lets others run before it begins, and the second waits for its end.
+    assert!(turns.iter_mut().all(|turn| turn.as_mut().poll(&mut context).is_pending()));
+    let Poll::Ready(first) = turns[0].as_mut().poll(&mut context) else { panic!("it has its turn") };
+    assert!(turns[1].as_mut().poll(&mut context).is_pending());
+    assert_eq!(places[1].client().at_work.load(Ordering::Relaxed), 1, "who waits for a turn is not idle");
+    drop(first);
+    assert!(turns[1].as_mut().poll(&mut context).is_pending());
+    assert!(turns[1].as_mut().poll(&mut context).is_ready());
+    assert_eq!(places[1].client().at_work.load(Ordering::Relaxed), 0);
 }

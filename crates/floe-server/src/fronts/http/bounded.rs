@@ -129,7 +129,7 @@ mod tests {
         const MEMORY: usize = 64 << 20;
         const MOST: usize = handed_out(MEMORY) / 8 * 7;
         let limits = Limits { memory: MEMORY, ..Limits::default() };
-        let clients = Clients::new(&limits, Arc::new(Metrics::new(1, [])));
+        let clients = Clients::new(&limits, 1, Arc::new(Metrics::new(1, [])));
         let place = clients.admit(Address::Local).unwrap();
         let body = |bytes: usize| {
             Bounded::new(

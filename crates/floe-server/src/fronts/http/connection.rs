@@ -6,7 +6,8 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -24,7 +25,7 @@ use super::guard::{Busy, Counted, Guard, HTTP2};
 use super::plain::Plain;
 use super::{spring, thread_date};
 use crate::access::Caller;
-use crate::clients::Client;
+use crate::clients::{Client, SHARE, Turn};
 use crate::config::Limits;
 use crate::fronts::{Conversation, FULL, Front, TurnedAway, part};
 use crate::rewound::Rewound;
@@ -67,7 +68,7 @@ fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
                 if is_2 {
                     return by_http2(guard, requests, limits, draining).await;
                 }
-                match by_http1(guard, requests, busy, limits, draining.clone()).await? {
+                match by_http1(guard, requests, busy, &client, limits, draining.clone()).await? {
                     Some(idle) => (left, stream) = idle,
                     None => return Ok(()),
                 }
@@ -123,6 +124,7 @@ fn by_http1(
     guard: Guarded,
     requests: Counted<Introduced>,
     busy: Busy,
+    client: &Arc<Client>,
     limits: &Limits,
     mut draining: watch::Receiver<bool>,
 ) -> BoxFuture<'static, io::Result<Option<Idle>>> {
@@ -132,7 +134,9 @@ fn by_http1(
         builder.max_headers(limits.header_count + 1);
     }
     let mut connection = builder.serve_connection(TokioIo::new(guard), requests);
+    let client = Arc::clone(client);
     Box::pin(async move {
+        let mut turns = InTurns::new(client, busy.clone());
         let ended = {
             let mut stops = pin!(draining.wait_for(|draining| *draining));
             let mut stopped = false;
@@ -141,7 +145,7 @@ fn by_http1(
                     stopped = true;
                     Pin::new(&mut connection).graceful_shutdown();
                 }
-                match Pin::new(&mut connection).poll(context) {
+                match turns.poll(&mut connection, context) {
                     Poll::Pending if busy.rests() && !stopped => Poll::Ready(None),
                     polled => polled.map(Some),
                 }
@@ -155,6 +159,38 @@ fn by_http1(
         let (unread, stream) = parts.io.into_inner().into_inner().into_parts();
         Ok(Some(([&parts.read_buf, unread.as_slice()].concat(), stream)))
     })
+}
+
+/// Polls a connection of hyper's, which pauses after some requests, [in turns](crate::clients) once its client has been
+/// served for long enough.
+struct InTurns {
+    client: Arc<Client>,
+    busy: Busy,
+    /// How long the client has been served since it last had nothing to ask.
+    served: Duration,
+    next: Option<BoxFuture<'static, Turn>>,
+}
+
+impl InTurns {
+    fn new(client: Arc<Client>, busy: Busy) -> Self {
+        Self { client, busy, served: Duration::ZERO, next: None }
+    }
+
+    fn poll<C: Future + Unpin>(&mut self, connection: &mut C, context: &mut Context<'_>) -> Poll<C::Output> {
+        let turn = match &mut self.next {
+            Some(next) => Some(ready!(next.as_mut().poll(context))),
+            None => None,
+        };
+        self.next = None;
+        let since = Instant::now();
+        let polled = Pin::new(connection).poll(context);
+        drop(turn);
+        self.served = if self.busy.has_waited() { Duration::ZERO } else { self.served + since.elapsed() };
+        if self.served >= SHARE {
+            self.next = Some(self.client.turn());
+        }
+        polled
+    }
 }
 
 /// The routes, with each request told who its connection is of.

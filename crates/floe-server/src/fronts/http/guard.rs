@@ -16,6 +16,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use http_body::{Frame, SizeHint};
 use hyper::service::Service;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::coop::has_budget_remaining;
 use tokio::time::{Instant, Sleep};
 
 use super::frames::Frames;
@@ -89,6 +90,8 @@ struct Counts {
     at_work: AtomicU64,
     /// Whether nothing has happened for [`REST`], and nothing is under way.
     rests: AtomicBool,
+    /// Whether there was nothing to read.
+    waited: AtomicBool,
 }
 
 impl<S> Guard<S> {
@@ -177,6 +180,10 @@ impl<S> Guard<S> {
 
     /// Nothing has come: why the client has had its time, if it has.
     fn is_over(&mut self, context: &mut Context<'_>) -> Option<&'static str> {
+        // A task that has used its share is told the same.
+        if has_budget_remaining() {
+            self.busy.0.waited.store(true, Ordering::Relaxed);
+        }
         let since = self.stand();
         let counts = &self.busy.0;
         let (open, at_work) = (counts.open.load(Ordering::Acquire), counts.at_work.load(Ordering::Acquire));
@@ -377,6 +384,11 @@ impl Busy {
     /// Whether nothing has happened for [`REST`], and nothing is under way.
     pub(super) fn rests(&self) -> bool {
         self.0.rests.load(Ordering::Acquire)
+    }
+
+    /// Whether there was nothing to read at some time since this was asked last.
+    pub(super) fn has_waited(&self) -> bool {
+        self.0.waited.swap(false, Ordering::Relaxed)
     }
 
     /// The service, with its requests counted from their beginning to the end of their answers' bodies.

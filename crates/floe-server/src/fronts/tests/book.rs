@@ -187,7 +187,7 @@ async fn routes() -> String {
     let mut request = request.body(Body::empty()).unwrap();
     let origin = Origin { protocol: "a test", peer: None, local: true, exposed: false };
     request.extensions_mut().insert(backend.service.access().unknown().from(origin));
-    let clients = Clients::new(&config.limits, Arc::new(metrics()));
+    let clients = Clients::new(&config.limits, 1, Arc::new(metrics()));
     let place = clients.admit(Address::of(None)).unwrap();
     request.extensions_mut().insert(Arc::clone(place.client()));
     let answer = backend.router().oneshot(request).await.unwrap();

@@ -1,0 +1,49 @@
+//! Turns: how clients that have much to ask leave time for those that have little.
+//!
+//! A thread serves one connection after the other. A client that waits for each answer takes some microseconds of it.
+//! One that has sent thousands of requests takes milliseconds, and behind six thousand such clients all others would
+//! wait for seconds. So a connection that was served for [`SHARE`] while its client had always more to ask waits for a
+//! turn, in one queue with its like. Only as many connections have a turn at once as there are threads.
+//!
+//! A turn ends when the connection has to wait for anything: a slow ledger or a client that does not read holds up
+//! nobody else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::yield_now;
+
+use super::Client;
+
+/// How long a connection is served without a turn.
+pub(crate) const SHARE: Duration = Duration::from_micros(500);
+
+/// See the module.
+pub(super) struct Turns(Arc<Semaphore>);
+
+/// A connection's turn, which ends when this is dropped.
+pub(crate) struct Turn(#[expect(dead_code, reason = "it is dropped")] Option<OwnedSemaphorePermit>);
+
+impl Turns {
+    pub(super) fn new(threads: usize) -> Self {
+        Self(Arc::new(Semaphore::new(threads.max(1))))
+    }
+}
+
+impl Client {
+    /// Waits for the next turn. The connection is not idle meanwhile.
+    pub(crate) fn turn(self: &Arc<Self>) -> BoxFuture<'static, Turn> {
+        let client = Arc::clone(self);
+        let turns = Arc::clone(&self.clients.turns.0);
+        Box::pin(async move {
+            let _at_work = client.at_work();
+            // It is never closed.
+            let turn = turns.acquire_owned().await.ok();
+            // Behind those that need no turn.
+            yield_now().await;
+            Turn(turn)
+        })
+    }
+}

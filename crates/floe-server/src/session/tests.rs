@@ -1,0 +1,77 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::io::DuplexStream;
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::clients::{Address, Clients};
+use crate::metrics::Metrics;
+
+/// A protocol in which each byte is a request, takes a moment, and is answered by itself.
+struct Slow {
+    served: Arc<AtomicUsize>,
+}
+
+const MOMENT: Duration = Duration::from_micros(50);
+
+impl Session for Slow {
+    async fn take(&mut self, input: &[u8], output: &mut Vec<u8>, _: Instant) -> Option<Taken> {
+        let request = *input.first()?;
+        let begun = Instant::now();
+        while begun.elapsed() < MOMENT {}
+        output.push(request);
+        self.served.fetch_add(1, Ordering::Relaxed);
+        Some((1, Next::Read))
+    }
+
+    fn took(&mut self, _: Duration) {}
+}
+
+/// Has a client served, and returns its end of the connection.
+fn connect(
+    clients: &Arc<Clients>,
+    served: &Arc<AtomicUsize>,
+    draining: &watch::Receiver<bool>,
+    connections: &mut JoinSet<io::Result<()>>,
+) -> DuplexStream {
+    let place = clients.admit(Address::of(None)).unwrap();
+    let (end, stream) = tokio::io::duplex(1 << 20);
+    let (mut stream, mut session): (Stream, _) = (Box::new(stream), Slow { served: Arc::clone(served) });
+    let draining = draining.clone();
+    connections.spawn(async move {
+        let client = place.client();
+        to_its_end(&mut stream, &mut session, client, &Limits::default(), draining).await.map(drop)
+    });
+    end
+}
+
+#[tokio::test]
+async fn clients_that_have_always_more_to_ask_let_others_be_served_between_two_turns() {
+    const GREEDY: usize = 100;
+    let clients = Clients::new(&Limits::default(), 1, Arc::new(Metrics::new(10, [])));
+    let (_going_on, draining) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    let all = Arc::new(AtomicUsize::new(0));
+    let mut greedy = Vec::new();
+    for _ in 0..GREEDY {
+        let served = Arc::new(AtomicUsize::new(0));
+        let mut end = connect(&clients, &served, &draining, &mut connections);
+        end.write_all(&[b'x'; 64 << 10]).await.unwrap();
+        greedy.push((served, end));
+    }
+    while greedy.iter().any(|(served, _)| served.load(Ordering::Relaxed) == 0) {
+        yield_now().await;
+    }
+    let by_greedy = || greedy.iter().map(|(served, _)| served.load(Ordering::Relaxed)).sum::<usize>();
+    let mut honest = connect(&clients, &all, &draining, &mut connections);
+    for _ in 0..10 {
+        let before = by_greedy();
+        honest.write_all(b"y").await.unwrap();
+        assert_eq!(honest.read_u8().await.unwrap(), b'y');
+        let meanwhile = by_greedy() - before;
+        // A turn of each would be 10,000.
+        let turn = usize::try_from(PROMPT.as_micros() / MOMENT.as_micros()).unwrap();
+        assert!(meanwhile <= 10 * turn, "{meanwhile} requests were served before this one");
+    }
+    assert!(by_greedy() < GREEDY * (64 << 10), "they had something to ask at all times");
+}
