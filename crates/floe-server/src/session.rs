@@ -268,7 +268,7 @@ fn in_turn(
 ) -> impl Future<Output = Taken> {
     poll_fn(move |context| {
         let polled = serving.as_mut().poll(context);
-        turn = None;
+        drop(turn.take());
         polled
     })
 }
