@@ -8,12 +8,13 @@
 //! answer that fits no other way is [forced](Held::force), and counted; only a few connections are at work at a time.
 //!
 //! **Places.** `limits.connections` bounds all connections, `limits.connections_per_address` those of one address, and
-//! `limits.connections_per_token` those that show one token. At a bound, a new connection takes the place of the one
-//! that has been idle longest among those that the bound counts. A connection is idle if the server works on nothing
-//! for it.
+//! `limits.connections_per_token` those that show one token. At a bound, a new connection takes the place of an idle one
+//! among those that the bound counts: of the address with the most connections, the one that has been idle longest. A
+//! connection is idle if the server works on nothing for it.
 //!
 //! **Time.** A client that has sent many requests waits for a [turn](turns) after the first of them.
 
+use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -31,7 +32,7 @@ use crate::status::{Refusal, Status};
 mod turns;
 
 use turns::Turns;
-pub(crate) use turns::{SHARE, Turn};
+pub(crate) use turns::{A_TURN, LITTLE, SHARE, Turn};
 
 tokio::task_local! {
     /// The client whose connection or request the task serves.
@@ -299,7 +300,8 @@ impl Clients {
 }
 
 impl Crowd {
-    /// The connection of those that has been idle longest, and for long enough.
+    /// The connection of those that has been idle longest, and for long enough. While the server is slow, those that wait
+    /// for it look idle, too: whoever makes it slow has many connections, and loses one of them first.
     fn idle_longest(&self, now: u64, of: impl Fn(&Client) -> bool) -> Option<Arc<Client>> {
         let idle = u64::try_from(IDLE.as_millis()).unwrap_or(u64::MAX);
         self.all
@@ -307,7 +309,10 @@ impl Crowd {
             .filter(|client| !client.is_ended() && client.at_work.load(Ordering::Acquire) == 0)
             .filter(|client| now.saturating_sub(client.touched.load(Ordering::Relaxed)) >= idle)
             .filter(|client| of(client))
-            .min_by_key(|client| (client.touched.load(Ordering::Relaxed), client.id))
+            .min_by_key(|client| {
+                let of_address = self.addresses.get(&client.address).copied();
+                (Reverse(of_address), client.touched.load(Ordering::Relaxed), client.id)
+            })
             .cloned()
     }
 

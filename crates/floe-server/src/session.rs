@@ -28,7 +28,7 @@ use tokio::task::coop::has_budget_remaining;
 use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 
-use crate::clients::{Client, Full, Held, READ, SHARE, Turn};
+use crate::clients::{A_TURN, Client, Full, Held, READ, SHARE, Turn};
 use crate::config::Limits;
 use crate::status::Refusal;
 
@@ -50,7 +50,11 @@ const PROMPT: Duration = Duration::from_millis(5);
 
 /// Whether what has been answered since a session began to serve should be written before anything else is served.
 pub(crate) fn is_due(output: &[u8], since: Instant) -> bool {
-    output.len() >= FULL || (!output.is_empty() && since.elapsed() >= PROMPT)
+    is_due_by(output, since, PROMPT)
+}
+
+fn is_due_by(output: &[u8], since: Instant, prompt: Duration) -> bool {
+    output.len() >= FULL || (!output.is_empty() && since.elapsed() >= prompt)
 }
 
 /// A connection, as its front sees it.
@@ -107,24 +111,26 @@ pub(crate) trait Session: Send {
 /// How many bytes of the input are done with, and what is to happen next.
 pub(crate) type Taken = (usize, Next);
 
-/// Serves the whole requests at the front of `input`, which it began to do at `since`, until [`is_due`] says that the
-/// answers should be written.
+/// Serves the whole requests at the front of `input`, which it began to do at `since`, until the answers are [due](is_due)
+/// or `prompt` is over.
 pub(crate) async fn serve(
     session: &mut impl Session,
     input: &[u8],
     output: &mut Vec<u8>,
     since: Instant,
+    prompt: Duration,
 ) -> Taken {
     let mut consumed = 0;
     let mut next = Next::Again;
-    while !is_due(output, since) {
+    while !is_due_by(output, since, prompt) {
         let rest = input.get(consumed..).unwrap_or_default();
         let Some((bytes, after)) = session.take(rest, output, since).await else {
             next = Next::Read;
             break;
         };
         consumed += bytes;
-        if after != Next::Read {
+        // Without more input there is nothing to take a turn for, however long this took.
+        if after != Next::Read || consumed >= input.len() {
             next = after;
             break;
         }
@@ -193,7 +199,7 @@ pub(crate) async fn to_its_end(
     // How long the client has been served since it last had nothing to ask.
     let mut served = Duration::ZERO;
     loop {
-        match read(stream, &mut input, &mut waits).await? {
+        match read(stream, &mut input, &mut waits, client.may_read()).await? {
             Read::Some => {}
             Read::End => {
                 farewell(stream).await;
@@ -201,23 +207,30 @@ pub(crate) async fn to_its_end(
             }
             Read::Late => return Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time")),
         }
+        let mut turn = None;
         if std::mem::take(&mut waits.waited) {
             served = Duration::ZERO;
+        } else if served >= SHARE {
+            turn = Some(client.turn().await);
+            // Now the rest of what has come.
+            let _ = read(stream, &mut input, &mut waits, A_TURN).now_or_never().transpose()?;
         }
         let (mut consumed_any, mut answered) = (false, false);
         let now = loop {
-            if let Err(full) = buffers.expect(&input, session.keeps()).await {
+            let room = in_turn(&mut turn, pin!(buffers.expect(&input, session.keeps()))).await;
+            if let Err(full) = room {
                 session.busy(full.into(), &mut output);
                 write(stream, &mut output, limits.stall_timeout).await?;
                 farewell(stream).await;
                 return Ok(None);
             }
-            let turn = if served < SHARE { None } else { Some(client.turn().await) };
             let since = Instant::now();
             let (consumed, next) = {
                 let _at_work = client.at_work();
-                in_turn(turn, pin!(serve(session, &input, &mut output, since))).await
+                let prompt = if turn.is_some() { PROMPT } else { SHARE };
+                in_turn(&mut turn, pin!(serve(session, &input, &mut output, since, prompt))).await
             };
+            drop(turn.take());
             let mut now = Instant::now();
             served += now - since;
             buffers.hold(&output, session.keeps());
@@ -232,7 +245,7 @@ pub(crate) async fn to_its_end(
             match next {
                 // After this much work for one client, others are served.
                 Next::Again if served < SHARE => yield_now().await,
-                Next::Again => {}
+                Next::Again => turn = Some(client.turn().await),
                 Next::Close => {
                     farewell(stream).await;
                     return Ok(None);
@@ -253,24 +266,25 @@ pub(crate) async fn to_its_end(
         } else if was_idle || consumed_any {
             waits.deadline = now.min(idle_until) + limits.header_timeout;
         }
-        if input.is_empty() && input.capacity() > KEPT {
-            input = BytesMut::new();
-            buffers.input = 0;
+        // Whoever waits for a turn may wait long.
+        if input.capacity() > KEPT && (input.is_empty() || (served >= SHARE && input.len() < KEPT)) {
+            input = BytesMut::from(&*input);
+            buffers.input = input.capacity();
         }
         buffers.hold(&output, session.keeps());
     }
 }
 
-/// Serves until the end, within a turn as long as there is nothing to wait for.
-fn in_turn(
-    mut turn: Option<Turn>,
-    mut serving: Pin<&mut impl Future<Output = Taken>>,
-) -> impl Future<Output = Taken> {
-    poll_fn(move |context| {
-        let polled = serving.as_mut().poll(context);
-        drop(turn.take());
+/// Ends the turn as soon as there is something to wait for.
+async fn in_turn<T>(turn: &mut Option<Turn>, mut work: Pin<&mut impl Future<Output = T>>) -> T {
+    poll_fn(|context| {
+        let polled = work.as_mut().poll(context);
+        if polled.is_pending() {
+            *turn = None;
+        }
         polled
     })
+    .await
 }
 
 /// The memory of a connection's buffers, beyond the part that is not counted.
@@ -352,17 +366,18 @@ impl<T: Future<Output = ()>> Waits<'_, T> {
     }
 }
 
-/// Reads on, unless the time is over, or the server stops and no request has begun.
+/// Reads on, at most so many bytes, unless the time is over, or the server stops and no request has begun.
 async fn read<T: Future<Output = ()>>(
     stream: &mut Stream,
     input: &mut BytesMut,
     waits: &mut Waits<'_, T>,
+    most: usize,
 ) -> io::Result<Read> {
     let begun = !input.is_empty();
     poll_fn(|context| {
         // On the stack, so that a waiting connection holds no memory for later input.
         let mut room = [const { MaybeUninit::uninit() }; READ];
-        let mut come = ReadBuf::uninit(&mut room);
+        let mut come = ReadBuf::uninit(room.get_mut(..most).unwrap_or_default());
         match Pin::new(&mut *stream).poll_read(context, &mut come) {
             Poll::Ready(Ok(())) if come.filled().is_empty() => Poll::Ready(Ok(Read::End)),
             Poll::Ready(Ok(())) => {

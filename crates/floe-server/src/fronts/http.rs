@@ -247,7 +247,7 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
         let challenge = HeaderValue::from_static(CHALLENGE);
         response.headers_mut().entry(header::WWW_AUTHENTICATE).or_insert(challenge);
     }
-    response = held::until_it_is_read(response, held);
+    response = held::until_it_is_read(response, held, version);
     client.touch();
     drop(at_work);
     // If a cache answered with an ID again, it would be a duplicate. Nothing else here is worth caching either.

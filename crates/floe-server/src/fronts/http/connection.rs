@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -13,10 +13,12 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
 use floe_wire::http::PROTOCOL;
+use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -25,7 +27,7 @@ use super::guard::{Busy, Counted, Guard, HTTP2};
 use super::plain::Plain;
 use super::{spring, thread_date};
 use crate::access::Caller;
-use crate::clients::{Client, SHARE, Turn};
+use crate::clients::{A_TURN, Client, LITTLE, SHARE, Turn};
 use crate::config::Limits;
 use crate::fronts::{Conversation, FULL, Front, TurnedAway, part};
 use crate::rewound::Rewound;
@@ -66,7 +68,7 @@ fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
                 let introduced = Introduced { router, caller: caller.clone(), client: Arc::clone(&client) };
                 let requests = busy.clone().around(introduced);
                 if is_2 {
-                    return by_http2(guard, requests, limits, draining).await;
+                    return by_http2(guard, requests, busy, &client, limits, draining).await;
                 }
                 match by_http1(guard, requests, busy, &client, limits, draining.clone()).await? {
                     Some(idle) => (left, stream) = idle,
@@ -93,10 +95,13 @@ fn most_header(limits: &Limits) -> usize {
 fn by_http2(
     guard: Guarded,
     requests: Counted<Introduced>,
+    busy: Busy,
+    client: &Arc<Client>,
     limits: &Limits,
     mut draining: watch::Receiver<bool>,
 ) -> BoxFuture<'static, io::Result<()>> {
-    let mut builder = http2::Builder::new(TokioExecutor::new());
+    let begun = Begun::default();
+    let mut builder = http2::Builder::new(begun.clone());
     builder
         // No Date of hyper's, which panics while the clock stands before 1970: the gate writes one.
         .auto_date_header(false)
@@ -108,15 +113,52 @@ fn by_http2(
         .max_send_buf_size(64 << 10)
         .max_pending_accept_reset_streams(32);
     let connection = builder.serve_connection(TokioIo::new(guard), requests);
+    let mut turns = InTurns::new(Arc::clone(client), busy);
     Box::pin(async move {
         let mut connection = pin!(connection);
-        tokio::select! {
-            ended = &mut connection => return ended.map_err(io::Error::other),
+        let mut running = FuturesUnordered::new();
+        let mut stops = pin!(draining.wait_for(|draining| *draining));
+        let mut stopped = false;
+        poll_fn(|context| {
             // A sender that is gone has stopped, too.
-            _ = draining.wait_for(|draining| *draining) => connection.as_mut().graceful_shutdown(),
-        }
-        connection.await.map_err(io::Error::other)
+            if !stopped && stops.as_mut().poll(context).is_ready() {
+                stopped = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            turns.poll(context, |context| {
+                loop {
+                    if let Poll::Ready(ended) = connection.as_mut().poll(context) {
+                        return Poll::Ready(ended);
+                    }
+                    running.extend(begun.take());
+                    match running.poll_next_unpin(context) {
+                        // Its answer may be written.
+                        Poll::Ready(Some(())) => {}
+                        Poll::Ready(None) | Poll::Pending => return Poll::Pending,
+                    }
+                }
+            })
+        })
+        .await
+        .map_err(io::Error::other)
     })
+}
+
+/// The requests of a connection of HTTP/2 that have begun. They run in the connection's task: as tasks of their own, a
+/// hundred requests of each of some thousand connections would all begin, and take memory, before the first was answered.
+#[derive(Clone, Default)]
+struct Begun(Arc<Mutex<Vec<BoxFuture<'static, ()>>>>);
+
+impl Begun {
+    fn take(&self) -> Vec<BoxFuture<'static, ()>> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Begun {
+    fn execute(&self, request: F) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::pin(request));
+    }
 }
 
 /// Serves HTTP/1 to its end, or until it is idle.
@@ -145,7 +187,7 @@ fn by_http1(
                     stopped = true;
                     Pin::new(&mut connection).graceful_shutdown();
                 }
-                match turns.poll(&mut connection, context) {
+                match turns.poll(context, |context| Pin::new(&mut connection).poll(context)) {
                     Poll::Pending if busy.rests() && !stopped => Poll::Ready(None),
                     polled => polled.map(Some),
                 }
@@ -161,7 +203,7 @@ fn by_http1(
     })
 }
 
-/// Polls a connection of hyper's, which pauses after some requests, [in turns](crate::clients) once its client has been
+/// Polls a connection of hyper's, which pauses now and then, [in turns](crate::clients) once its client has been
 /// served for long enough.
 struct InTurns {
     client: Arc<Client>,
@@ -176,14 +218,19 @@ impl InTurns {
         Self { client, busy, served: Duration::ZERO, next: None }
     }
 
-    fn poll<C: Future + Unpin>(&mut self, connection: &mut C, context: &mut Context<'_>) -> Poll<C::Output> {
+    fn poll<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        connection: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
         let turn = match &mut self.next {
             Some(next) => Some(ready!(next.as_mut().poll(context))),
             None => None,
         };
         self.next = None;
+        self.busy.may_read(if turn.is_some() { A_TURN } else { LITTLE });
         let since = Instant::now();
-        let polled = Pin::new(connection).poll(context);
+        let polled = connection(context);
         drop(turn);
         self.served = if self.busy.has_waited() { Duration::ZERO } else { self.served + since.elapsed() };
         if self.served >= SHARE {

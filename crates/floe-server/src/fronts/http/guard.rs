@@ -8,7 +8,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -92,11 +92,14 @@ struct Counts {
     rests: AtomicBool,
     /// Whether there was nothing to read.
     waited: AtomicBool,
+    /// How many bytes may be read until the connection has been polled to its end.
+    may_read: AtomicUsize,
 }
 
 impl<S> Guard<S> {
     pub(super) fn new(stream: S, limits: &Limits, part: Held, service: Arc<Minting>) -> (Self, Busy) {
         let busy = Busy::default();
+        busy.may_read(usize::MAX);
         let guard = Self {
             stream,
             busy: busy.clone(),
@@ -295,13 +298,29 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guard<S> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buffer.filled().len();
-        match Pin::new(&mut this.stream).poll_read(context, buffer) {
-            Poll::Ready(Ok(())) => match buffer.filled().get(before..) {
-                Some(bytes) if !this.note_read(bytes) => {
-                    Poll::Ready(Err(io::Error::new(io::ErrorKind::OutOfMemory, NO_MEMORY)))
+        let most = this.busy.0.may_read.load(Ordering::Relaxed);
+        if most == 0 {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let polled = if buffer.remaining() <= most {
+            Pin::new(&mut this.stream).poll_read(context, buffer)
+        } else {
+            let mut part = ReadBuf::new(buffer.initialize_unfilled_to(most));
+            let polled = Pin::new(&mut this.stream).poll_read(context, &mut part);
+            let count = part.filled().len();
+            buffer.advance(count);
+            polled
+        };
+        match polled {
+            Poll::Ready(Ok(())) => {
+                let bytes = buffer.filled().get(before..).unwrap_or_default();
+                this.busy.may_read(most.saturating_sub(bytes.len()));
+                match this.note_read(bytes) {
+                    true => Poll::Ready(Ok(())),
+                    false => Poll::Ready(Err(io::Error::new(io::ErrorKind::OutOfMemory, NO_MEMORY))),
                 }
-                _ => Poll::Ready(Ok(())),
-            },
+            }
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             Poll::Pending => match this.is_over(context) {
                 Some(why) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why))),
@@ -384,6 +403,11 @@ impl Busy {
     /// Whether nothing has happened for [`REST`], and nothing is under way.
     pub(super) fn rests(&self) -> bool {
         self.0.rests.load(Ordering::Acquire)
+    }
+
+    /// Lets so many bytes be read.
+    pub(super) fn may_read(&self, bytes: usize) {
+        self.0.may_read.store(bytes, Ordering::Relaxed);
     }
 
     /// Whether there was nothing to read at some time since this was asked last.

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::Response;
+use axum::http::{Response, Version};
 use http_body::{Frame, SizeHint};
 
 use crate::clients::{Held, HeldMessage};
@@ -50,10 +50,20 @@ pub(super) fn answer(response: &Response<Body>) -> usize {
 }
 
 /// The answer, which holds that until its last byte has been handed to the system, or its connection has ended.
-pub(super) fn until_it_is_read(mut response: Response<Body>, held: Held) -> Response<Body> {
+pub(super) fn until_it_is_read(
+    mut response: Response<Body>,
+    mut held: Held,
+    version: Version,
+) -> Response<Body> {
     let message = response.extensions_mut().remove::<HeldMessage>();
     response.extensions_mut().remove::<Piecemeal>();
-    let short = message.is_none()
+    // Over HTTP/2, the next request is served before this answer has been written; so all of them count, refusals too.
+    let one_by_one = version < Version::HTTP_2;
+    if !one_by_one {
+        held.force(held.bytes().max(REQUEST));
+    }
+    let short = one_by_one
+        && message.is_none()
         && http_body::Body::size_hint(response.body()).exact().is_some_and(|exact| exact <= SHORT as u64);
     response.map(|body| Body::new(HeldBody { body, all: Arc::new((held, message)), short }))
 }
