@@ -82,7 +82,7 @@ fn tables_that_somebody_made_need_no_rights_to_make_any() {
     let sql = docs[begin..].split("```").next().unwrap();
     assert!(sql.contains("ON ids.*"), "the pages' database: {sql}");
     assert!(sql.starts_with(include_str!("../../../../src/mysql/tables.sql")), "{sql}");
-    assert!(docs.contains(include_str!("../../../../src/mysql/from_2.sql")));
+    assert!(docs.contains("](../crates/floe-ledger/src/mysql/from_2.sql)"));
     server.sql("CREATE USER floe");
     server.sql(&format!("USE floe; {}", sql.replace("ON ids.*", "ON floe.*")));
     let ledger = open(&server.url_of("floe"));

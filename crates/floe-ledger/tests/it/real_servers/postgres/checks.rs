@@ -63,7 +63,7 @@ fn tables_that_somebody_made_need_no_rights_to_make_any() {
     let docs = fs::read_to_string(docs).unwrap();
     let sql = docs.split("```sql\n").nth(1).unwrap().split("```").next().unwrap();
     assert!(sql.contains(include_str!("../../../../src/postgres/tables.sql")), "{sql}");
-    assert!(docs.contains(include_str!("../../../../src/postgres/from_2.sql")));
+    assert!(docs.contains("](../crates/floe-ledger/src/postgres/from_2.sql)"));
     server.psql("CREATE USER floe");
     server.psql(sql);
     let ledger = open(&server.url_of("floe"));
