@@ -68,6 +68,8 @@ pub use stored::Stored;
 /// An error is [`LedgerError::Unavailable`] if the caller may retry, whether or not a write took effect, and
 /// [`LedgerError::Unfit`] if a person must look at the store first.
 ///
+/// The conformance suite has cases about a store alone: `floe::ledger::conformance::run_store`.
+///
 /// ```
 /// use std::collections::BTreeMap;
 /// use std::sync::{Arc, Mutex};

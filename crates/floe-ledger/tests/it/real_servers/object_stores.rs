@@ -44,6 +44,11 @@ mod azure {
     }
 
     #[test]
+    fn the_store_alone_conforms() {
+        faults::the_store_alone_conforms(&rig());
+    }
+
+    #[test]
     fn nothing_is_made_unless_allowed_and_another_realm_is_refused() {
         faults::nothing_is_made_unless_allowed_and_another_realm_is_refused(&rig());
     }
