@@ -13,7 +13,7 @@ use url::Url;
 
 use super::connector::Connector;
 use crate::OpenError;
-use crate::options::{self, MAX_WAIT, password_from, takes};
+use crate::options::{self, MAX_WAIT, check_private, password_from, takes};
 use crate::remote::ssl_mode::{SYSTEM, Verify};
 use crate::remote::tls;
 use crate::remote::url::Form;
@@ -180,6 +180,7 @@ impl Settings {
                     builder = builder.with_base_url(endpoint);
                 }
                 if let Some(file) = &self.password_file {
+                    check_private(file)?;
                     builder = builder.with_service_account_path(file.display().to_string());
                 }
                 let builder = builder.with_retry(retry).with_http_connector(connector);
