@@ -46,6 +46,25 @@ impl Minio {
     /// The server's answer to a request for a path in the bucket, for an operator's commands.
     #[track_caller]
     pub fn curl(&self, method: &str, path: &str) -> String {
+        output(&mut self.request(method, path))
+    }
+
+    /// Lets callers without a key do this in the bucket, and nothing else: each an action of S3, and the name of what it is
+    /// allowed on.
+    #[track_caller]
+    pub fn allow(&self, rights: &[(&str, &str)]) {
+        let statement = |(action, on): &(&str, &str)| {
+            format!(
+                r#"{{"Effect":"Allow","Principal":{{"AWS":["*"]}},"Action":["{action}"],"Resource":["{on}"]}}"#
+            )
+        };
+        let statements = rights.iter().map(statement).collect::<Vec<_>>().join(",");
+        let policy = format!(r#"{{"Version":"2012-10-17","Statement":[{statements}]}}"#);
+        let mut request = self.request("PUT", "?policy=");
+        output(request.args(["-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", "--data", &policy]));
+    }
+
+    fn request(&self, method: &str, path: &str) -> Command {
         let mut curl = Command::new("curl");
         curl.args([
             "-sSf",
@@ -56,7 +75,8 @@ impl Minio {
             "-u",
             &format!("{USER}:{SECRET}"),
         ]);
-        output(curl.args(["-X", method, &format!("http://127.0.0.1:{}/ids{path}", self.port())]))
+        curl.args(["-X", method, &format!("http://127.0.0.1:{}/ids{path}", self.port())]);
+        curl
     }
 
     /// The URL of the bucket's folder `floe` for floe, at a port (its own or a proxy's), with these options added.

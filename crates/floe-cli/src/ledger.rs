@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use floe::ledger::conformance::{CASES, Realm};
+use floe::ledger::conformance::{CASES, Realm, STORE_CASES, StoreRealm};
 use floe::ledger::{Key, Ledger, LedgerError, Reserve, Token};
-use floe::store::Place;
-use floe_ledger::OpenError;
+use floe::store::{Entry, Place, Put, Store, Version};
+use floe_ledger::{OpenError, Opening};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -43,7 +43,7 @@ pub(crate) fn check(url: &str, json: bool) -> Outcome {
     say(&format!(
         "{shown}, in scratch realms {prefix}-…, which stay in the store and which floe does not count"
     ))?;
-    let failures = cases(url, &prefix, say)?;
+    let (cases, failures) = cases(url, &prefix, say)?;
     let times = times(url, &prefix)?;
     let [half, most, slowest] = [TIMED / 2, TIMED * 99 / 100, TIMED - 1]
         .map(|at| times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1_000.0));
@@ -53,7 +53,7 @@ pub(crate) fn check(url: &str, json: bool) -> Outcome {
         print_json(&json!({
             "ledger": shown,
             "realms": prefix,
-            "cases": CASES.len(),
+            "cases": cases,
             "failed": failed,
             "reserve_ms": { "p50": half, "p99": most, "max": slowest },
         }))?;
@@ -63,12 +63,11 @@ pub(crate) fn check(url: &str, json: bool) -> Outcome {
         ))?;
     }
     match failures.len() {
-        0 => say(&format!("{} cases, all held", CASES.len())),
-        broken => Err(Failure::new(format_args!(
-            "{broken} of {} cases failed: {shown} cannot be a ledger",
-            CASES.len()
-        ))
-        .hint("use another store, or look at its settings (docs/ledgers.md says which ones matter)")),
+        0 => say(&format!("{cases} cases, all held")),
+        broken => {
+            Err(Failure::new(format_args!("{broken} of {cases} cases failed: {shown} cannot be a ledger"))
+                .hint("use another store, or look at its settings (docs/ledgers.md says which ones matter)"))
+        }
     }
 }
 
@@ -81,27 +80,46 @@ fn ended(error: OpenError) -> Failure {
     }
 }
 
-/// Every case, each in realms of its own; those that failed, with the rule that was broken.
-fn cases(url: &str, prefix: &str, say: &dyn Fn(&str) -> Outcome) -> Outcome<Vec<(&'static str, String)>> {
-    let realms = Arc::new(AtomicUsize::new(1));
-    let unavailable = Arc::new(OnceLock::new());
+/// How many cases were run, each in realms of its own, and those that failed, with the rule that was broken.
+fn cases(
+    url: &str,
+    prefix: &str,
+    say: &dyn Fn(&str) -> Outcome,
+) -> Outcome<(usize, Vec<(&'static str, String)>)> {
+    let (realms, unavailable) = (AtomicUsize::new(1), Arc::new(OnceLock::new()));
+    let opening = || Opening::of(&format!("{prefix}-{}", realms.fetch_add(1, Ordering::Relaxed)));
     let fresh = || {
-        let realm = format!("{prefix}-{}", realms.fetch_add(1, Ordering::Relaxed));
-        let (url, unavailable) = (url.to_owned(), Arc::clone(&unavailable));
-        Realm::new(move || match floe_ledger::open_in(&url, &realm) {
-            Ok(ledger) => Box::new(Heard { ledger, unavailable: Arc::clone(&unavailable) }),
+        let (opening, url, unavailable) = (opening(), url.to_owned(), Arc::clone(&unavailable));
+        Realm::new(move || match opening.open(&url) {
+            Ok(inner) => Box::new(Heard { inner, unavailable: Arc::clone(&unavailable) }),
             Err(error) => stopped(&error, &unavailable),
         })
         .with_names(NAMES)
     };
-    let mut failures = Vec::new();
+    let fresh_store = || {
+        let (opening, url, unavailable) = (opening(), url.to_owned(), Arc::clone(&unavailable));
+        StoreRealm::new(move || match opening.__open_store(&url) {
+            Ok(Some((inner, place))) => {
+                (Box::new(Heard { inner, unavailable: Arc::clone(&unavailable) }), place)
+            }
+            Ok(None) => stopped(&OpenError::Asked("it has no store below it".to_owned()), &unavailable),
+            Err(error) => stopped(&error, &unavailable),
+        })
+    };
+    // SQLite and another floe have no store below them that could be asked by itself.
+    let has_store = Opening::of(&format!("{prefix}-0")).__open_store(url).map_err(ended)?.is_some();
+    let of_store = STORE_CASES.iter().filter(|_| has_store);
+    let of_store = of_store.map(|case| (case.name, Box::new(|| case.check(&fresh_store)) as Box<dyn Fn()>));
+    let of_ledger = CASES.iter().map(|case| (case.name, Box::new(|| case.check(&fresh)) as Box<dyn Fn()>));
+    let (mut count, mut failures) = (0, Vec::new());
     // A case fails by a panic. Only its message is shown.
     let hook = take_hook();
     set_hook(Box::new(|_| {}));
-    for case in CASES {
-        let outcome = catch_unwind(AssertUnwindSafe(|| case.check(&fresh)));
+    for (name, check) in of_store.chain(of_ledger) {
+        count += 1;
+        let outcome = catch_unwind(AssertUnwindSafe(check));
         let line = match (outcome, unavailable.get()) {
-            (Ok(()), _) => format!("ok      {}", case.name),
+            (Ok(()), _) => format!("ok      {name}"),
             (Err(_), Some(cause)) => {
                 set_hook(hook);
                 return Err(ended(LedgerError::Unavailable(String::clone(cause)).into()));
@@ -111,8 +129,8 @@ fn cases(url: &str, prefix: &str, say: &dyn Fn(&str) -> Outcome) -> Outcome<Vec<
                     Ok(words) => *words,
                     Err(_) => "it panicked without a message".to_owned(),
                 };
-                let line = format!("FAILED  {}: {words}", case.name);
-                failures.push((case.name, words));
+                let line = format!("FAILED  {name}: {words}");
+                failures.push((name, words));
                 line
             }
         };
@@ -122,7 +140,7 @@ fn cases(url: &str, prefix: &str, say: &dyn Fn(&str) -> Outcome) -> Outcome<Vec<
         }
     }
     set_hook(hook);
-    Ok(failures)
+    Ok((count, failures))
 }
 
 #[expect(clippy::panic, reason = "a case that fails panics, and is caught")]
@@ -133,14 +151,15 @@ fn stopped(error: &OpenError, unavailable: &OnceLock<String>) -> ! {
     panic!("the ledger could not be opened: {error}")
 }
 
-/// A ledger that keeps the first cause for which it was unavailable. A case that fails says only which rule it was about.
-struct Heard {
-    ledger: Box<dyn Ledger>,
+/// A ledger, or the store below it, that keeps the first cause for which it was unavailable. A case that fails says only
+/// which rule it was about.
+struct Heard<T: ?Sized> {
+    inner: Box<T>,
     unavailable: Arc<OnceLock<String>>,
 }
 
-impl Heard {
-    fn hear<T>(&self, answer: Result<T, LedgerError>) -> Result<T, LedgerError> {
+impl<T: ?Sized> Heard<T> {
+    fn hear<V>(&self, answer: Result<V, LedgerError>) -> Result<V, LedgerError> {
         if let Err(LedgerError::Unavailable(cause)) = &answer {
             self.unavailable.get_or_init(|| cause.clone());
         }
@@ -148,8 +167,26 @@ impl Heard {
     }
 }
 
-impl Ledger for Heard {
-    floe::__hand_on!(self => self.ledger, hear; all);
+impl Ledger for Heard<dyn Ledger> {
+    floe::__hand_on!(self => self.inner, hear; all);
+}
+
+impl Store for Heard<dyn Store> {
+    fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
+        self.hear(self.inner.get(key))
+    }
+
+    fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
+        self.hear(self.inner.put(key, text, expected))
+    }
+
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        self.hear(self.inner.list(prefix, after, limit))
+    }
+
+    fn describe(&self) -> String {
+        self.inner.describe()
+    }
 }
 
 /// How long each of some reservations took, in ascending order.
@@ -184,7 +221,7 @@ mod tests {
     /// Each connection to it is a store of its own, so that nobody sees what others have reserved.
     #[test]
     fn a_store_that_is_none_is_found_with_the_rule_that_it_breaks() {
-        let failures = cases("memory:", "*check-test", &|_| Ok(())).unwrap();
+        let (_, failures) = cases("memory:", "*check-test", &|_| Ok(())).unwrap();
         let words =
             |name: &str| failures.iter().find(|(case, _)| *case == name).map(|(_, words)| words.as_str());
         let said = words("disjoint_under_concurrency").unwrap();

@@ -129,6 +129,7 @@ impl Bucket {
         let shown = &self.settings.shown;
         trouble.words(shown, |error| {
             let (cause, credentials) = (cause(&error), self.settings.credentials());
+            let rights = self.settings.rights();
             match error {
                 Error::NotImplemented { .. } | Error::NotSupported { .. } => LedgerError::Unfit(format!(
                     "{shown} does not support conditional writes ({cause}): use a store that does, or another ledger"
@@ -139,7 +140,7 @@ impl Bucket {
                 )),
                 _ if is_of_the_clock(&whole_cause(&error)) => clock_is_off(shown, &cause),
                 _ if is_final(&error) && !matches!(error, Error::NotFound { .. }) => LedgerError::Unavailable(format!(
-                    "{shown} refuses access ({cause}): set {credentials}. floe has to read, write and list objects there"
+                    "{shown} refuses access ({cause}): set {credentials}. floe has to read, write and list objects there{rights}"
                 )),
                 Error::NotFound { .. } => LedgerError::Unavailable(format!(
                     "{shown} is not there ({cause}): make the bucket, or name the right bucket and endpoint"

@@ -85,21 +85,36 @@ pub(crate) fn is_open_to(_whom: u32, _file: &Path) -> bool {
     false
 }
 
+fn asked_of_file(file: &Path, what: &str) -> OpenError {
+    OpenError::Asked(format!("the password file {} {what}", file.display()))
+}
+
+/// Checks that nobody but its owner may read or change a password file.
+///
+/// # Errors
+/// `Asked` if others may.
+pub(crate) fn check_private(file: &Path) -> Result<(), OpenError> {
+    match is_open_to(OTHERS, file) {
+        true => Err(asked_of_file(file, "can be read by others: chmod 600 it")),
+        false => Ok(()),
+    }
+}
+
 /// The password in a file: its first line.
 ///
 /// # Errors
 /// `Asked` if the file cannot be read, is empty, or other users can read it.
 pub(crate) fn password_from(file: &Path) -> Result<String, OpenError> {
-    let asked = |what: &str| OpenError::Asked(format!("the password file {} {what}", file.display()));
     let text = fs::read_to_string(file).map_err(|error| {
-        asked(&format!("cannot be read ({error}): name a file with the password in its first line"))
+        asked_of_file(
+            file,
+            &format!("cannot be read ({error}): name a file with the password in its first line"),
+        )
     })?;
-    if is_open_to(OTHERS, file) {
-        return Err(asked("can be read by others: chmod 600 it"));
-    }
+    check_private(file)?;
     match text.lines().next() {
         Some(password) if !password.is_empty() => Ok(password.to_owned()),
-        _ => Err(asked("is empty: write the password into its first line")),
+        _ => Err(asked_of_file(file, "is empty: write the password into its first line")),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The one list of stores, by the schemes of their URLs.
 
 use floe::ledger::{Ledger, Memory};
+use floe::store::Place;
 
 use crate::opening::Missing;
 use crate::{OpenError, Opening, realm_name};
@@ -16,13 +17,23 @@ struct Store {
 
 type Opened = Result<Box<dyn Ledger>, OpenError>;
 
+/// What compares and swaps below a ledger, and the realm's place in it. `None` for a ledger that has no such store.
+type Below = Option<(Box<dyn floe::store::Store>, Place)>;
+
 struct Calls {
     check: fn(&str) -> Result<(), OpenError>,
     open: fn(&str, &Opening) -> Opened,
+    below: fn(&str, &Opening) -> Result<Below, OpenError>,
 }
 
 macro_rules! store {
     ($feature:literal, $module:ident, $schemes:expr, $rest:literal) => {
+        store!($feature, $module, $schemes, $rest, |url, opening| {
+            let (store, place) = crate::$module::open_url(url, opening)?.into_parts();
+            Ok(Some((Box::new(store), place)))
+        })
+    };
+    ($feature:literal, $module:ident, $schemes:expr, $rest:literal, $below:expr) => {
         Store {
             schemes: &$schemes,
             rest: $rest,
@@ -30,6 +41,7 @@ macro_rules! store {
             calls: Some(Calls {
                 check: crate::$module::check_url,
                 open: |url, opening| Ok(Box::new(crate::$module::open_url(url, opening)?)),
+                below: $below,
             }),
             #[cfg(not(feature = $feature))]
             calls: None,
@@ -39,15 +51,19 @@ macro_rules! store {
 
 /// In the order in which errors list them.
 const STORES: &[Store] = &[
-    Store { schemes: &["memory"], rest: "", calls: Some(Calls { check: check_memory, open: open_memory }) },
-    store!("sqlite", sqlite, ["sqlite"], "PATH"),
+    Store {
+        schemes: &["memory"],
+        rest: "",
+        calls: Some(Calls { check: check_memory, open: open_memory, below: |_, _| Ok(None) }),
+    },
+    store!("sqlite", sqlite, ["sqlite"], "PATH", |_, _| Ok(None)),
     store!("mysql", mysql, ["mysql", "mariadb"], "//…"),
     store!("postgres-no-tls", postgres, ["postgres", "postgresql"], "//…"),
     store!("redis", redis, ["redis", "rediss"], "//…"),
     store!("etcd", etcd, ["etcd"], "//…"),
     store!("zookeeper", zookeeper, ["zookeeper"], "//…"),
     store!("object-store", object, ["s3", "gs", "az"], "//…"),
-    store!("served", served, ["floe"], "//…"),
+    store!("served", served, ["floe"], "//…", |_, _| Ok(None)),
     store!("dynamodb", dynamodb, ["dynamodb"], "//…"),
     store!("consul", consul, ["consul"], "//…"),
 ];
@@ -90,6 +106,13 @@ impl Opening {
     /// [`OpenError`]. `Unfit` if something is missing that must not be made, or the realm is not the pinned one.
     pub fn open(&self, url: &str) -> Result<Box<dyn Ledger>, OpenError> {
         (calls(url)?.open)(url, self)
+    }
+
+    /// Opens what is below the ledger at a URL, for the cases of the conformance suite about stores; `None` for a ledger
+    /// that has no such store.
+    #[doc(hidden)]
+    pub fn __open_store(&self, url: &str) -> Result<Below, OpenError> {
+        (calls(url)?.below)(url, self)
     }
 
     /// Opens the embedded ledger of a data directory, as [`open_dir`](crate::open_dir) does.

@@ -26,10 +26,7 @@ macro_rules! mutate {
 pub(crate) use mutate;
 
 #[cfg(feature = "mutations")]
-pub use switch::{Mutation, with};
-
-#[cfg(feature = "mutations")]
-pub(crate) use switch::on;
+pub use switch::{Mutation, on, with};
 
 #[cfg(feature = "mutations")]
 mod switch {
@@ -123,6 +120,12 @@ mod switch {
         OtherRealmTaken = "other-realm-taken",
         /// A record is made, and the realm may have been made anew meanwhile.
         RealmNotLookedAt = "realm-not-looked-at",
+        /// A counter reserves ahead again where it read the rest of its range, and others have taken of that since.
+        RestAsItWasRead = "rest-as-it-was-read",
+        /// The rest of a counter's range in an emptied store is taken for one of the new realm.
+        RestOfAnotherRealm = "rest-of-another-realm",
+        /// A store that has crashed goes on with a counter's range as it was some time before.
+        OldRestAfterACrash = "old-rest-after-a-crash",
 
         /// Slots are reserved from their mark on, whatever the time is.
         FloorIgnored = "floor-ignored",
@@ -193,7 +196,7 @@ mod switch {
     }
 
     /// Whether the mutation is on, on this thread.
-    pub(crate) fn on(mutation: Mutation) -> bool {
+    pub fn on(mutation: Mutation) -> bool {
         CURRENT.get() == Some(mutation)
     }
 }

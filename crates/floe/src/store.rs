@@ -68,6 +68,8 @@ pub use stored::Stored;
 /// An error is [`LedgerError::Unavailable`] if the caller may retry, whether or not a write took effect, and
 /// [`LedgerError::Unfit`] if a person must look at the store first.
 ///
+/// The conformance suite has cases about a store alone: `floe::ledger::conformance::run_store`.
+///
 /// ```
 /// use std::collections::BTreeMap;
 /// use std::sync::{Arc, Mutex};
@@ -191,7 +193,8 @@ pub trait Store: Send + Sync {
 /// key contains the realm's id, so that a rest in an emptied store does not belong to a new realm.
 ///
 /// Additions are atomic, in the order in which the callers ask. Numbers that are lost with the second record are never
-/// handed out: the next range begins at the mark.
+/// handed out: the next range begins at the mark. It may be lost, but must never be an older one: numbers would be handed
+/// out twice.
 pub trait Counting: Send + Sync {
     /// Takes `count` numbers, at `floor` or above, from the rest of the range under `left`, in one atomic step. It
     /// takes them only if the range is used no further than `max_mark` and has enough numbers left. `floor + count` and

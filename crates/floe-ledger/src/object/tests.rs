@@ -78,6 +78,27 @@ fn what_is_wrong_in_a_url_is_named_with_the_way_out() {
     assert!(asked("s3://bucket?sslrootcert=/nowhere&endpoint=https://a").contains("/nowhere cannot be used"));
 }
 
+/// Google's client reads the file of a service account itself.
+#[cfg(unix)]
+#[test]
+fn a_file_with_a_secret_that_others_can_read_is_refused_by_every_cloud() {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"a secret\n").unwrap();
+    let path = file.path().display();
+    for url in ["s3://bucket?region=eu-central-1&key_id=a&", "gs://bucket?", "az://container?account=a&"] {
+        for (mode, words) in [(0o644, "can be read by others: chmod 600 it"), (0o640, "chmod 600 it")] {
+            set_permissions(file.path(), Permissions::from_mode(mode)).unwrap();
+            let text = asked(&format!("{url}password_file={path}"));
+            assert!(text.contains(words) && text.contains(&path.to_string()), "{mode:o}: {text}");
+        }
+    }
+    set_permissions(file.path(), Permissions::from_mode(0o600)).unwrap();
+    let text = asked(&format!("gs://bucket?password_file={path}"));
+    assert!(text.contains("cannot be used") && !text.contains("chmod"), "it is no service account: {text}");
+}
+
 /// The access key and the session token that a client signs with.
 fn credentials_of(builder: AmazonS3Builder) -> (String, Option<String>) {
     let roots = tls::client(&Verify::Full(SYSTEM.into())).unwrap();

@@ -13,7 +13,7 @@ use url::Url;
 
 use super::connector::Connector;
 use crate::OpenError;
-use crate::options::{self, MAX_WAIT, password_from, takes};
+use crate::options::{self, MAX_WAIT, check_private, password_from, takes};
 use crate::remote::ssl_mode::{SYSTEM, Verify};
 use crate::remote::tls;
 use crate::remote::url::Form;
@@ -121,6 +121,18 @@ impl Settings {
         self.cloud.credentials()
     }
 
+    /// The rights that floe needs, by the names of the cloud, for a refused user.
+    pub(super) fn rights(&self) -> &'static str {
+        match self.cloud {
+            Cloud::S3 => {
+                ": grant s3:GetObject and s3:PutObject on the objects, and s3:ListBucket on the bucket"
+            }
+            Cloud::Google => ": grant roles/storage.objectUser",
+            Cloud::Azure => ": grant Storage Blob Data Contributor",
+            Cloud::DynamoDb => "",
+        }
+    }
+
     /// Finds the credentials for Amazon's services, as a client of S3, and the region. It makes no connection.
     pub(crate) fn amazon(&self) -> Result<(AmazonS3, String), OpenError> {
         let mut builder = AmazonS3Builder::from_env().with_bucket_name(&self.bucket);
@@ -180,6 +192,7 @@ impl Settings {
                     builder = builder.with_base_url(endpoint);
                 }
                 if let Some(file) = &self.password_file {
+                    check_private(file)?;
                     builder = builder.with_service_account_path(file.display().to_string());
                 }
                 let builder = builder.with_retry(retry).with_http_connector(connector);

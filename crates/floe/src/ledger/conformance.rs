@@ -15,6 +15,9 @@
 //! # floe::ledger::conformance::run(&fresh);
 //! ```
 //!
+//! For a [`Store`](crate::store::Store), [`run_store`] runs other cases first: those of the store alone, below the ledger
+//! that [`Stored`](crate::store::Stored) makes of it.
+//!
 //! A case that fails panics, and names the broken rule. If realms share a server, give the suite realms that share it,
 //! so that [`CASES`] also tests that they are separate.
 //!
@@ -28,10 +31,13 @@ use std::thread;
 use super::{Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
 use crate::name::Name;
 
+pub use stores::StoreRealm;
+
 mod counting;
 mod giving_back;
 mod records;
 mod reserving;
+mod stores;
 #[cfg(test)]
 mod tests;
 
@@ -72,15 +78,22 @@ impl Realm {
     }
 }
 
-/// One case of the suite.
-#[derive(Clone, Copy)]
-pub struct Case {
+/// One case of the suite: about a ledger, or about a store where `R` is [`StoreRealm`].
+pub struct Case<R = Realm> {
     /// Its name, in snake case.
     pub name: &'static str,
-    check: fn(&dyn Fn() -> Realm),
+    check: fn(&dyn Fn() -> R),
 }
 
-impl Case {
+impl<R> Clone for Case<R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Case<R> {}
+
+impl<R> Case<R> {
     /// Runs this case on realms that `fresh` makes.
     ///
     /// ```
@@ -97,10 +110,19 @@ impl Case {
     ///
     /// # Panics
     /// If the ledger breaks a rule; the message names it.
-    pub fn check(&self, fresh: &dyn Fn() -> Realm) {
+    pub fn check(&self, fresh: &dyn Fn() -> R) {
         (self.check)(fresh);
     }
 }
+
+/// Every case about a store alone, in the order in which [`run_store`] runs them.
+pub const STORE_CASES: &[Case<StoreRealm>] = &[
+    Case { name: "swaps_only_what_was_read", check: stores::swaps_only_what_was_read },
+    Case { name: "one_swap_wins", check: stores::one_swap_wins },
+    Case { name: "one_of_many_makes_the_record", check: stores::one_of_many_makes_the_record },
+    Case { name: "lists_each_key_once_in_order", check: stores::lists_each_key_once_in_order },
+    Case { name: "the_longest_come_back_whole", check: stores::the_longest_come_back_whole },
+];
 
 /// Checks that a slot whose record was deleted stays missing. `delete` must delete the record of a key from the store, and
 /// nothing else, as a person who tidies up would. An adapter runs this in addition to the cases, on a ledger of a
@@ -125,6 +147,16 @@ pub fn check_deleted(connect: &dyn Fn() -> Box<dyn Ledger>, delete: &dyn Fn(&Key
 /// If the ledger breaks a rule; the message names it.
 pub fn run(fresh: &dyn Fn() -> Realm) {
     for case in CASES {
+        case.check(fresh);
+    }
+}
+
+/// Runs every case about a store, in order, up to the first that fails. [`StoreRealm`] has an example.
+///
+/// # Panics
+/// If the store breaks a rule; the message names it.
+pub fn run_store(fresh: &dyn Fn() -> StoreRealm) {
+    for case in STORE_CASES {
         case.check(fresh);
     }
 }

@@ -103,8 +103,9 @@ impl Mark {
         // Not past what the caller may have of this key (the end of its day): others would be refused for no reason.
         let most = request.max_mark.saturating_add(request.count).min(MAX_MARK);
         let mark = end.saturating_add(request.count.saturating_mul(calls)).min(most).max(*end).max(self.mark);
-        let start = self.mark.max(request.floor).min(mark);
-        Ok((reply, Some(Self { previous: self.mark, start, mark, token: None, note: self.note.clone() })))
+        let start = mutate!(self.mark.max(request.floor).min(mark), RestAsItWasRead => used);
+        let previous = mutate!(self.mark, RestAsItWasRead => used);
+        Ok((reply, Some(Self { previous, start, mark, token: None, note: self.note.clone() })))
     }
 
     /// Returns the record after the tail from `from` on was given back; `None` if the caller may not give it back.

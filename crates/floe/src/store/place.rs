@@ -3,6 +3,7 @@
 use super::content::{self, Header};
 use super::{Put, Store};
 use crate::ledger::{Key, LedgerError, Token};
+use crate::mutation::mutate;
 use crate::name::Name;
 
 /// A realm in a store: its name, and the id that it was given when it was made.
@@ -133,8 +134,10 @@ impl Place {
     }
 
     /// Where a counter keeps what is left of the range that it has reserved ahead.
-    pub(super) fn left(&self, key: &Key) -> String {
-        format!("{}{key}@{}", self.marks(), self.id)
+    #[doc(hidden)]
+    pub fn left(&self, key: &Key) -> String {
+        let id = mutate!(&*self.id, RestOfAnotherRealm => "");
+        format!("{}{key}@{id}", self.marks())
     }
 
     pub(super) fn made(&self, key: &Key) -> String {

@@ -46,6 +46,11 @@ impl<S: Store> Stored<S> {
         &self.store
     }
 
+    /// Returns the store and the place of the realm in it. [`Stored::new`] takes both again.
+    pub fn into_parts(self) -> (S, Place) {
+        (self.store, self.place)
+    }
+
     /// What is known of a record, for the call whose turn it is.
     fn turn(&self, key: &Key) -> Arc<Mutex<Seen>> {
         let mut seen = lock(&self.seen);

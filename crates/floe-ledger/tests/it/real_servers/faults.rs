@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::Name;
+use floe::ledger::conformance::{self, StoreRealm};
 use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Reply, Reserve};
 use floe_ledger::{OpenError, Opening};
 use floe_testbed::{Proxy, Server};
@@ -37,6 +38,10 @@ macro_rules! faults {
         mod faults {
             use crate::real_servers::faults;
 
+            #[test]
+            fn the_store_alone_conforms() {
+                faults::the_store_alone_conforms(&$rig());
+            }
             #[test]
             fn callers_with_connections_of_their_own() {
                 faults::callers_with_connections_of_their_own(&$rig(), $callers);
@@ -90,6 +95,16 @@ pub(crate) use faults;
 #[track_caller]
 pub(crate) fn open(url: &str) -> Box<dyn Ledger> {
     floe_ledger::open_in(url, "test").unwrap()
+}
+
+/// Runs the cases of the conformance suite about what is below the ledger: they compare, swap and list.
+pub(crate) fn the_store_alone_conforms<S: Deref<Target = Server>>(rig: &Rig<S>) {
+    let realms = AtomicUsize::new(0);
+    conformance::run_store(&|| {
+        let url = (rig.url)(rig.server.port(), "max_wait=60s");
+        let opening = Opening::of(&format!("realm-{}", realms.fetch_add(1, Ordering::Relaxed)));
+        StoreRealm::new(move || opening.__open_store(&url).unwrap().unwrap())
+    });
 }
 
 /// Opens a ledger as an operator's commands do. The operator may have mistyped the realm.

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -16,6 +17,7 @@ use floe_ledger::{OpenError, Opening};
 use floe_testbed::{Azurite, Minio, Proxy};
 
 use super::faults::{Rig, faults, open};
+use crate::processes::program;
 use crate::{ask, got, says};
 
 #[cfg(feature = "dynamodb")]
@@ -41,6 +43,11 @@ mod azure {
     fn conforms() {
         let server = Azurite::start();
         conforms_at(&Azurite::url_at(server.port(), "max_wait=60s"));
+    }
+
+    #[test]
+    fn the_store_alone_conforms() {
+        faults::the_store_alone_conforms(&rig());
     }
 
     #[test]
@@ -127,6 +134,46 @@ fn an_operator_can_read_a_record() {
     let id = ledger.realm_id().unwrap();
     assert!(text.starts_with(&format!("floe 1\nrealm {id}\nwritten ")), "{text}");
     assert!(text.ends_with("mark 0 start 0 previous 0\ndefinition segment\nend"), "{text}");
+}
+
+/// Each action that docs/ledgers.md names, with what it is allowed on.
+fn rights() -> Vec<(&'static str, &'static str)> {
+    let page = include_str!("../../../../../docs/ledgers.md");
+    let (_, rest) = page.split_once("\nOn S3: ").unwrap();
+    let actions = rest.split('.').next().unwrap().split('`').filter(|word| word.starts_with("s3:"));
+    let on = |action| if action == "s3:ListBucket" { "arn:aws:s3:::ids" } else { "arn:aws:s3:::ids/floe/*" };
+    actions.map(|action| (action, on(action))).collect()
+}
+
+/// For callers without a key, because MinIO takes a policy for those from the API of S3 alone.
+#[test]
+fn the_rights_that_the_docs_list_are_enough_and_each_is_needed() {
+    let rights = rights();
+    assert_eq!(rights.len(), 3, "{rights:?}");
+    let reserve = |rights: &[(&str, &str)]| {
+        let server = Minio::start(&[]);
+        server.allow(rights);
+        let url = format!("s3://ids/floe?endpoint=http://127.0.0.1:{}&max_wait=20s", server.port());
+        let mut command = Command::new(program("reserve"));
+        let output =
+            command.args([&url, "orders", "5", "3"]).env("AWS_SKIP_SIGNATURE", "true").output().unwrap();
+        let [done, failed] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (output.status.success(), done, failed)
+    };
+    let (succeeds, done, failed) = reserve(&rights);
+    assert!(succeeds && done.ends_with("\n0 5\n5 10\n10 15\n"), "{done}{failed}");
+    for left_out in 0..rights.len() {
+        let fewer: Vec<_> = (0..rights.len()).filter(|at| *at != left_out).map(|at| rights[at]).collect();
+        let (succeeds, done, failed) = reserve(&fewer);
+        assert!(!succeeds && done.is_empty(), "without {}: {done}", rights[left_out].0);
+        let words = [
+            "s3://ids/floe refuses access",
+            "AWS_ACCESS_KEY_ID",
+            "read, write and list objects",
+            "s3:ListBucket",
+        ];
+        says(&failed, &words);
+    }
 }
 
 /// Some work-alikes accept a conditional request and ignore its conditions. On them, two nodes would get the same
