@@ -255,7 +255,7 @@ const EXAMPLE: u128 = 1_212_092_628_029_698_048;
 const EXAMPLE_UUID: u128 = 0x0189_0a5d_ac96_774b_bcce_b302_099a_8057;
 const EXAMPLE_KEY: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-const EXAMPLES: [(&str, &str); 15] = [
+const EXAMPLES: &[(&str, &str)] = &[
     ("decimal", "digits"),
     ("decimal prefix=ord_", "any form but TypeID behind a prefix"),
     ("hex", "upper writes capitals"),
@@ -282,7 +282,7 @@ fn list() -> Outcome<String> {
         let example = form.encode(number, &mut buffer).map_err(Failure::new)?;
         Ok([text.to_owned(), example.to_owned(), what.to_owned()])
     };
-    let rows: Vec<_> = EXAMPLES.into_iter().map(row).collect::<Outcome<_>>()?;
+    let rows: Vec<_> = EXAMPLES.iter().copied().map(row).collect::<Outcome<_>>()?;
     Ok(format!(
         "{}\nThe examples write {EXAMPLE}, the TypeID {}, and the sealed form has the key 000102030405060708090a0b0c0d0e0f.\n\
          Forms of digits take width=N (exactly N digits) or pad=N (at least N digits). All forms take bits=N for numbers of more\n\
@@ -295,6 +295,8 @@ fn list() -> Outcome<String> {
 
 #[cfg(test)]
 mod tests {
+    use floe::form::Radix;
+
     use super::*;
 
     fn formed(form: &str, set: &[&str]) -> Outcome<Form> {
@@ -371,5 +373,19 @@ mod tests {
             list.lines().filter(|line| EXAMPLES.iter().any(|(form, _)| line.starts_with(form))).count(),
             EXAMPLES.len()
         );
+    }
+
+    #[test]
+    fn every_form_of_the_error_is_in_the_other_lists() {
+        let error = FormDefinitionError::UnknownForm(String::new()).to_string();
+        let (_, words) = error.split_once("there are ").unwrap_or_default();
+        let words: Vec<_> = words.split([',', ' ']).filter(|word| !["", "and"].contains(word)).collect();
+        assert!(words.len() > 10, "{error}");
+        for word in words {
+            let is_base = Radix::ALL.iter().any(|radix| radix.as_str() == word);
+            assert!(EXAMPLES.iter().any(|(form, _)| form.starts_with(word)), "give EXAMPLES a {word}");
+            assert!(is_base || floe::reserved_name(word), "give FORMS in floe/src/table.rs {word:?}");
+            assert!(include_str!("../../../docs/forms.md").contains(word), "docs/forms.md has no {word}");
+        }
     }
 }

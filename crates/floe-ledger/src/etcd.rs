@@ -1,39 +1,41 @@
-//! The ledger in an etcd cluster, shared by as many machines as reach it.
+//! The ledger in an etcd cluster, shared by all machines that reach it.
 //!
 //! # What it promises
 //! A record is a key, and each write of it is a transaction that is conditional on the text that was read. When `reserve`
-//! returns `Got`, a majority of the cluster has flushed the range to its logs: kill -9, a crash, a loss of power, and the
-//! loss of any minority of the members leave it there; who leads the cluster does not matter. A reserve on a record that
-//! this process wrote last is one round trip. A refused reserve writes no key. Realms share a prefix and nothing else.
-//! [`floe::store`] has the argument why no range is handed out twice; it needs the following, which etcd gives:
+//! returns `Got`, a majority of the members has flushed the range to its logs. So the range survives kill -9, a crash, a
+//! loss of power, a change of the leader, and the loss of any minority of the members. A reserve on a record that this
+//! process wrote last is one round trip. A refused reserve writes no key. Realms share a prefix and nothing else.
+//! [`floe::store`] has the argument why no range is handed out twice. It rests on two properties of etcd:
 //!
-//! 1. A transaction that may write is an entry of the Raft log. It is applied, as one and between all others, when a
-//!    majority has flushed it, and is answered after that. So a write is on stable storage when its answer comes, and
-//!    its conditions and reads are of the moment when it was applied, which lies inside the call.
-//! 2. A transaction that only reads (and does not ask for `serializable`) is answered from a state that holds everything
-//!    that was answered before the call began. Nothing is shown before it is on stable storage.
+//! 1. A transaction that may write is an entry of the Raft log. When a majority has flushed the entry, etcd applies it
+//!    as a whole, before or after every other entry, and then answers. So a write is on stable storage when its answer
+//!    arrives. Its conditions and reads are of the moment when it was applied, which lies inside the call.
+//! 2. A transaction that only reads (and does not ask for `serializable`) sees everything that was answered before the
+//!    call began. etcd shows nothing before it is on stable storage.
 //!
-//! The text is the version: no two writes leave the same. etcd's own `mod_revision` would not do. A cluster that was restored
-//! from a backup counts from the backup's on, so another record may come to have the revision that was seen.
+//! A record's version is its text: no two writes leave the same. etcd's own `mod_revision` cannot be the version. A
+//! cluster that was restored from a backup counts on from the backup's revision, so another write may get the revision
+//! that was read.
 //!
-//! Each write has a second condition: that the realm's record is the one that this record names, or, where a realm is made, that
-//! the layout has this floe's version. So a realm that was deleted, made again, or taken over by a newer floe takes no write.
+//! Each write has a second condition. A record's write requires that the realm's record is the one that this record
+//! names. A realm is made only if the layout has this floe's version. So if a realm was deleted, made again, or taken
+//! over by a newer floe, etcd rejects the write.
 //!
 //! # On what that depends
-//! - **The members flush their logs**: none runs with `--unsafe-no-fsync`. The API does not say whether one does. What
-//!   it does say is the cluster's revision with each answer, and a ledger that sees it go back says
-//!   [`LedgerError::Unfit`], whether changes were lost this way or by restoring a backup.
-//! - **A release without a known loss**: 3.4.22, 3.5.6 or newer. Older ones are refused when a connection is made,
-//!   those from 3.4 on unless the URL says `unsafe=allow`.
-//! - **A backup that is restored while no floe runs** is not noticed, nor is one whose revision was raised beyond what
-//!   was seen (`--bump-revision`): raise every mark before anything is minted.
+//! - **The members flush their logs**: none runs with `--unsafe-no-fsync`. The API does not show whether one does, but
+//!   each answer has the cluster's revision. If the revision goes back, the ledger returns [`LedgerError::Unfit`],
+//!   whether changes were lost this way or a backup was restored.
+//! - **A release without a known loss**: 3.4.22, 3.5.6 or newer. Each new connection refuses older ones; from 3.4 on,
+//!   the URL can accept them with `unsafe=allow`.
+//! - **A backup that is restored while no floe runs** is not noticed. The same holds if its revision was raised beyond
+//!   the one that was seen (`--bump-revision`). Raise every mark before anything is minted.
 //!
 //! # How it behaves
-//! Whoever calls drives the connections, at most four; calls may come from any thread, an async runtime's included.
-//! Each round trip, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL says
-//! otherwise), and the call then says [`LedgerError::Unavailable`]. A connection on which anything went wrong is
-//! closed, and so are the idle ones beside it; each new one goes to the next member in the URL, at growing, jittered
-//! distances of at most half a second. A process that forks opens its ledger again in the child.
+//! The caller drives the connections, at most four. Calls may come from any thread, including threads of an async
+//! runtime. Each round trip, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the
+//! URL says otherwise), and otherwise the call returns [`LedgerError::Unavailable`]. After any error on a connection,
+//! it is closed with the idle ones beside it. Each new one goes to the next member in the URL, after growing, jittered
+//! pauses of at most half a second. A process that forks opens its ledger again in the child.
 
 use std::sync::Arc;
 
@@ -58,7 +60,7 @@ mod url;
 
 type Trouble = remote::Trouble<Fault>;
 
-/// How many keys a list asks for at once, so that no answer is longer than a connection takes.
+/// How many keys a list asks for at once. It keeps answers below the limit of a connection.
 const PAGE: usize = 500;
 
 /// An etcd cluster that keeps a ledger's records. Threads may share the ledger on it; each process opens its own.
@@ -78,13 +80,13 @@ pub struct Etcd {
 }
 
 impl Etcd {
-    /// Blocks while it opens the ledger behind a URL `etcd://user:password@host:port,host:port/prefix?option=value`, under the keys that
-    /// begin with `/prefix/` (by default `/floe/`), in the default realm.
+    /// Blocks while it opens the ledger behind a URL `etcd://user:password@host:port,host:port/prefix?option=value`, in
+    /// the default realm. Its keys begin with `/prefix/`, by default `/floe/`.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3` (seconds), `unsafe=allow`, `password_file=FILE`, `sslmode`
-    /// (`disable`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`, `sslcert=FILE` and `sslkey=FILE`. What
-    /// the URL leaves out is taken from `ETCDCTL_USER` (`user:password` or `user`) and `ETCDCTL_PASSWORD`. [`Etcd`] has
-    /// an example.
+    /// (`disable`, `require`, `verify-ca`, `verify-full`), `sslrootcert=FILE`, `sslcert=FILE` and `sslkey=FILE`. If the
+    /// URL leaves out the user or the password, it comes from `ETCDCTL_USER` (`user:password` or `user`) and
+    /// `ETCDCTL_PASSWORD`. [`Etcd`] has an example.
     ///
     /// # Errors
     /// `Asked` if the URL, the realm or a credential is wrong; `Unavailable` if no member answers; `Unfit` if the
@@ -121,7 +123,7 @@ impl Store for Etcd {
         let (guard, wanted) = if key.starts_with("realm/") {
             (self.path(layout::KEY), layout::VERSION.to_string())
         } else {
-            // The realm's record is how every record in it begins.
+            // Every record of a realm begins with the realm's record.
             let realm = key.split('/').nth(1).unwrap_or_default();
             (self.path(&format!("realm/{realm}")), text.split_inclusive('\n').take(2).collect())
         };
@@ -149,7 +151,7 @@ impl Store for Etcd {
         Ok(Put::Found(record.flatten().map(stored::entry)))
     }
 
-    /// A user who may read one realm alone is told of no other.
+    /// If the user may read only one realm, it lists no other.
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
         let is_of_realms = prefix == "realm/";
         let mut key = self.path(prefix).max(self.path(&format!("{after}\0")));
@@ -204,7 +206,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Etcd>, Ope
     stored::open(etcd, opening)
 }
 
-/// Whether a URL can be read, options included. Nobody is connected to.
+/// Whether a URL can be read, options included. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
     Settings::parse(url, &environment).map(drop)
 }

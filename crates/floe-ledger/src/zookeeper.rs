@@ -1,26 +1,26 @@
-//! The ledger in a ZooKeeper ensemble, shared by as many machines as reach it.
+//! The ledger in a ZooKeeper ensemble, shared by all machines that reach it.
 //!
 //! # What it promises
-//! When `reserve` returns `Got`, a quorum has agreed on the range and flushed it, so kill -9, a crash and a loss of power
-//! leave it there, also on every server at once. A record is a node, and a transaction writes it only where it is still the
-//! one that was read; the argument why that is linearizable, whichever servers are asked, is in `link.rs`, and the argument
-//! above it is that of [`floe::store`]. A refused reserve changes nothing. Realms share the tree and nothing else.
+//! When `reserve` returns `Got`, a quorum has agreed on the range and flushed it. So it survives kill -9, a crash and a
+//! loss of power, even of all servers at once. A record is a node, and a transaction writes it only if it is still the
+//! record that was read. `link.rs` has the argument why that is linearizable on any servers, and [`floe::store`] the
+//! argument above it. A refused reserve changes nothing. Realms share the tree and nothing else.
 //!
 //! # On what that depends
-//! - **`forceSync` is yes** (the default) on every server, and `zookeeper.skipACL` and the like are as they were. A
-//!   client cannot see it.
+//! - **`forceSync` is yes** (the default) on every server, and settings such as `zookeeper.skipACL` have their defaults.
+//!   A client cannot see either.
 //! - **A quorum keeps its disks.** An ensemble that is restored from an older backup hands ranges out again, unless
-//!   every mark is raised first. A floe that runs notices where the transaction numbers have gone back.
-//! - **Nobody deletes nodes** below the path in the URL. With credentials in the URL the nodes that floe makes are
-//!   open to these alone.
+//!   every mark is raised first. A running floe notices if the transaction numbers have gone back.
+//! - **No one deletes nodes** below the path in the URL. If the URL has credentials, only they can use the nodes that
+//!   floe makes.
 //!
 //! # How it behaves
-//! Whoever calls drives the connections, at most four, each a session; calls may come from any thread, an async
-//! runtime's included. Nothing hangs on sessions: none is resumed, and there are no ephemeral nodes and no
-//! watches. Each round trip, with connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL
-//! says otherwise), and the call then says [`LedgerError::Unavailable`]. A connection on which anything went wrong is closed,
-//! and so are the idle ones beside it; new ones are made at growing, jittered distances of at most half a second. A process
-//! that forks opens its ledger again in the child.
+//! The caller drives the connections, at most four, each a session. Calls may come from any thread, including threads
+//! of an async runtime. floe resumes no session, and uses no ephemeral nodes and no watches. Each round trip, with
+//! connecting and waiting for a free connection, ends within `max_wait` (5 s unless the URL says otherwise), and
+//! otherwise the call returns [`LedgerError::Unavailable`]. After any error on a connection, it is closed with the idle
+//! ones beside it. New ones are made after growing, jittered pauses of at most half a second. A process that forks opens
+//! its ledger again in the child.
 
 use std::sync::OnceLock;
 
@@ -76,8 +76,8 @@ impl Zookeeper {
     /// default realm. A missing path (`/floe` by default) and a missing realm are made.
     ///
     /// Options: `max_wait=5s`, `connect_timeout=3`, `password_file=FILE`, `sslmode` (`disable`, `prefer`, `require`,
-    /// `verify-ca`, `verify-full`), `sslrootcert=FILE`, `sslcert=FILE`, `sslkey=FILE`. What the URL leaves out is taken
-    /// from `ZOOKEEPER_USER` and `ZOOKEEPER_PASSWORD`. [`Zookeeper`] has an example.
+    /// `verify-ca`, `verify-full`), `sslrootcert=FILE`, `sslcert=FILE`, `sslkey=FILE`. If the URL leaves out the user or
+    /// the password, it comes from `ZOOKEEPER_USER` or `ZOOKEEPER_PASSWORD`. [`Zookeeper`] has an example.
     ///
     /// # Errors
     /// `Asked` if the URL, the realm or a credential is wrong; `Unavailable` if no server answers, or none has a quorum;
@@ -94,14 +94,14 @@ impl Zookeeper {
         open_url(url, &Opening::of(realm))
     }
 
-    /// Notes where the records of the realm are that was opened.
+    /// Remembers the path of the records, if the realm `name` is the one that was opened.
     fn note(&self, name: &str, record: &str) {
         if let Some(id) = layout::id_in(record).filter(|_| name == self.name) {
             self.realm.get_or_init(|| Realm::new(&layout::realm_path(&self.path, &self.name), id));
         }
     }
 
-    /// The realm that was opened, where it has this name.
+    /// The realm that was opened, if it has this name.
     fn realm(&self, name: &str) -> Option<Realm> {
         self.realm.get().filter(|_| name == self.name).cloned()
     }
@@ -126,7 +126,7 @@ impl Store for Zookeeper {
             (Some(key), None) => self.remote.call(move |link| {
                 Box::pin(async move {
                     match link.elsewhere(&path, &name, (&sort, &key)).await {
-                        // What is closed to this user is not told of.
+                        // A user without the right to read the record gets none.
                         Err(Trouble::Store(Error::Code(code::NO_AUTH))) => Ok(None),
                         found => found,
                     }
@@ -158,11 +158,11 @@ impl Store for Zookeeper {
         })
     }
 
-    /// Records are those of the realm that was opened.
+    /// It lists records of the realm that was opened, and of no other.
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
         let (sort, name, rest) = layout::split(prefix);
         let realm = self.realm(name);
-        // There is no node below the one of a realm that is missing.
+        // A missing realm has no records.
         if rest.is_some() && realm.is_none() {
             return Ok(Vec::new());
         }
@@ -174,7 +174,7 @@ impl Store for Zookeeper {
         })
     }
 
-    /// The leader's, which a write shows: servers of ZooKeeper have no word for the time.
+    /// The leader's time. ZooKeeper has no request for it, so floe writes a node and reads the time of that write.
     fn time(&self) -> Result<Option<UnixMillis>, LedgerError> {
         let Some(realm) = self.realm.get().cloned() else { return Ok(None) };
         self.remote.call(move |link| {
@@ -194,7 +194,7 @@ impl Store for Zookeeper {
     }
 }
 
-/// What a server says.
+/// Reads bytes as a server's replies.
 #[cfg(fuzzing)]
 pub(crate) fn fuzzed(bytes: &[u8]) {
     let mut rest = bytes;
@@ -220,7 +220,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Zookeeper>
     remote::stored::open(Zookeeper { remote, path, name, realm: OnceLock::new() }, opening)
 }
 
-/// Whether a URL can be read, options included. Nobody is connected to.
+/// Whether a URL can be read, options included. It makes no connection.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
     Settings::parse(url, &environment).map(drop)
 }

@@ -197,17 +197,12 @@ mod tests {
             Definition::Counter,
             definition("dated zone=UTC digits=6 overflow=refuse prefix="),
         ];
-        let texts = [
-            "uuid4",
-            "uuid7",
-            "ulid",
-            "objectid",
-            "ksuid",
-            "nanoid length=5 alphabet=abc",
-            "registered type=mine",
-            "counter form base62",
-            "uuid7 form typeid type=user",
-        ];
+        let others = ["registered type=mine", "counter form base62", "uuid7 form typeid type=user"];
+        let texts: Vec<_> = Kind::ALL
+            .iter()
+            .filter_map(|kind| Definition::called(kind.as_str()))
+            .chain(others.map(definition))
+            .collect();
         for (at, (call, answers, text, natural)) in [
             (&NATIVE, [true, true, true, true], true, Kind::SNOWFLAKE),
             (&leaf::SEGMENT, [false, true, true, true], false, Kind::SEGMENT),
@@ -232,8 +227,8 @@ mod tests {
             for (definition, answers) in numbers.iter().zip(answers) {
                 answered(definition, answers);
             }
-            for definition in texts.map(definition) {
-                answered(&definition, text);
+            for definition in &texts {
+                answered(definition, text);
             }
             assert_eq!(call.natural.kind(), natural, "{at}");
             call.admits("orders", &call.natural).unwrap();

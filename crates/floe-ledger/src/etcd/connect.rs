@@ -1,4 +1,4 @@
-//! What is looked at on every new connection: the member, and the layout's version.
+//! The checks of every new connection: the member, and the layout's version.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::remote::endpoint::{Turn, share};
 use crate::remote::url::Reach;
 use crate::remote::{Connect, Connected, Wanted};
 
-/// How a cluster is reached.
+/// How to reach a cluster.
 pub(super) struct Cluster {
     settings: Arc<Settings>,
     tls: Option<TlsConnector>,
@@ -58,7 +58,7 @@ impl Cluster {
                 return Err(LedgerError::Unfit(format!("etcd at {endpoint}: {what}: update it")).into());
             }
         }
-        // This takes a majority of the members, and the rights to both.
+        // It succeeds only with a majority of the members, and with the rights to both keys.
         let found = link.txn(&TxnRequest::look(self.looked_at.clone())).await?;
         layout::check_version(found.found().next().flatten().as_deref(), &self.settings.reach.shown)?;
         Ok(Connected { link, realm_id: None, remarks })
@@ -73,8 +73,8 @@ impl Connect for Cluster {
         &self.settings.reach
     }
 
-    /// Tries each member once, and none for longer than its share of the time. A member without a majority behind it
-    /// answers that it knows no leader, or nothing at all.
+    /// Tries each member once, each for its share of the time. If a member has lost the majority, it answers that it
+    /// knows no leader, or does not answer.
     async fn connect(&self, _: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let endpoints = &self.settings.endpoints;
         let mut last = Trouble::NoThread;
@@ -106,7 +106,7 @@ impl Connect for Cluster {
     }
 }
 
-/// What is known of a release.
+/// How safe a release is.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     Fit,
@@ -114,9 +114,9 @@ pub(super) enum Verdict {
     Unfit(String),
 }
 
-/// Whether a release keeps what it says it has kept. Below 3.4.21 and 3.5.5 a member on its own answered before it had
-/// flushed (etcd's issue 14370); 3.5.0 to 3.5.5, 3.4.20 and 3.4.21 could let members disagree after a crash
-/// (13766 and what followed). etcd recommends 3.4.22, 3.5.6 and newer.
+/// Whether a release keeps confirmed writes. Below 3.4.21 and 3.5.5, a cluster of one member answered before it had
+/// flushed (etcd's issue 14370). With 3.5.0 to 3.5.5, 3.4.20 and 3.4.21, members could disagree after a crash (13766
+/// and later issues). etcd recommends 3.4.22, 3.5.6 and newer.
 pub(super) fn judge(version: &str) -> Verdict {
     let mut numbers = version.split(['.', '-', '+']).map(|part| part.parse::<u32>().ok());
     let (Some(Some(major)), Some(Some(minor)), Some(Some(patch))) =

@@ -1,9 +1,9 @@
-//! What every answer says of the cluster, held against what it said before.
+//! Compares the revision and the cluster id of every answer with the earlier ones.
 //!
 //! etcd counts every change in one **revision**. A linearizable answer has a revision at least as high as every answer
-//! that was there before its question was asked. Where it is lower, changes are gone that somebody was told of: the
-//! cluster was restored from a backup, or lost what it had not flushed (`--unsafe-no-fsync`). Ranges may be among
-//! them, and would be handed out again.
+//! that had arrived before the request was sent. If it is lower, the cluster has lost confirmed changes: it was
+//! restored from a backup, or lost changes that it had not flushed (`--unsafe-no-fsync`). Ranges may be among these
+//! changes, and would be handed out again.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,7 +16,7 @@ use super::trouble::Fault;
 use super::url::Endpoint;
 use crate::remote::realm;
 
-/// What was seen of a cluster since the ledger was opened, on all connections.
+/// The cluster's id and its highest revision since the ledger was opened, over all connections.
 #[derive(Default)]
 pub(super) struct History {
     cluster: OnceLock<u64>,
@@ -29,8 +29,7 @@ impl History {
         self.revision.load(Ordering::Acquire)
     }
 
-    /// Takes the header of a linearizable answer into account, to a question that was asked when the revision was
-    /// `before`.
+    /// Checks the header of a linearizable answer. `before` is the revision at the time of its request.
     pub(super) fn follow(&self, before: i64, header: Option<&Header>, at: &Endpoint) -> Result<(), Trouble> {
         let Some(header) = header else {
             return Err(Trouble::Store(Fault::broken(at, &"an answer without a header")));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! PREFIX/version      2
-//! PREFIX/KEY          the record that the store has under KEY
+//! PREFIX/KEY          the store's record of KEY
 //! ```
 //! Version 1 had three keys for a name, and two for a slot:
 //! ```text
@@ -13,20 +13,22 @@
 //! PREFIX/definition/REALM/NAME    the definition
 //! ```
 //! # Why no range is handed out twice by the step
-//! A realm may have more records than etcd writes at once, so the step has three parts. The realm's key says how far it is.
+//! A realm may have more records than etcd writes at once, so the step has three parts. The realm's key shows which part
+//! is next. Several processes may do the step at once; each is a mover.
 //!
-//! 1. **Every floe of version 1 is stopped.** Each of its writes (a reserve, a give back, a raise, a bind) has the condition
-//!    that the realm's key holds the realm's id. One transaction replaces this id with `moving ID`, and version 1 with 2,
-//!    which a floe of version 1 refuses when it connects. A write of it that is applied later finds its condition false.
-//! 2. **Everything is moved**, some records at a time. Everything is read first, and after the first part, so nobody but other
-//!    movers writes it. Each transaction has the condition that the realm's key still holds `moving ID`. A record and the
-//!    note that it was made are written by one transaction, and what they say follows from what was read, whoever writes
-//!    them: several movers write the same. The former definitions stay, so what a mover reads is never half a record.
-//! 3. **The realm's key becomes the realm's record**, by a mover that has moved all that it read, which is all that there was.
-//!    Only now can a floe of version 2 enter the realm. A slow mover finds its condition false from here on.
+//! 1. **Every floe of version 1 is stopped.** Each of its writes (a reserve, a give back, a raise, a bind) has the
+//!    condition that the realm's key holds the realm's id. One transaction replaces this id with `moving ID`, and version
+//!    1 with 2. A floe of version 1 refuses version 2 when it connects, and the condition of its later writes is false.
+//! 2. **Each mover moves all records**, some at a time. It reads all of them first. The first part is over by then, so
+//!    only other movers write them. Each transaction has the condition that the realm's key still holds `moving ID`. One
+//!    transaction writes a record and the note that it was made. Their texts follow from the texts that were read, so
+//!    all movers write the same. The former definitions stay, so a mover never reads half a record.
+//! 3. **The realm's key becomes the realm's record.** A mover writes it after it has moved all records that it read,
+//!    which are all that exist. Only now can a floe of version 2 enter the realm. From here on, the condition of a slow
+//!    mover is false.
 //!
-//! If a mover ends anywhere in between, nobody reserves, and the next one begins with the second part. What is moved already
-//! is left as it is: its note, or its record, begins as no text of version 1 does.
+//! If a mover ends anywhere in between, nobody reserves, and the next mover begins with the second part. It skips the
+//! records that are already moved: no text of version 1 begins like them or like their notes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,10 +47,10 @@ pub(super) const KEY: &str = "version";
 /// The version that this floe writes. Version 2 compares and swaps records.
 pub(super) const VERSION: i64 = 2;
 
-/// How every record begins.
+/// The beginning of every record.
 const FIRST: &str = "floe ";
 
-/// How a realm's key begins while its records are moved; the realm's id follows.
+/// The beginning of a realm's key while its records are moved; the realm's id follows.
 const MOVING: &str = "moving ";
 
 /// How many records one transaction moves. Two operations are needed for each, and etcd takes 128 operations and 1.5 MiB
@@ -59,7 +61,7 @@ const AT_ONCE: usize = 16;
 const MARKED: [&str; 3] = ["segment", "counter", "dated"];
 
 /// # Errors
-/// `Unfit` where the version is that of a newer floe, or of none.
+/// `Unfit` if a newer floe wrote the version, or if it is not a version.
 pub(super) fn check_version(version: Option<&str>, shown: &str) -> Result<(), LedgerError> {
     match version.map(str::parse::<i64>) {
         None | Some(Ok(1..=VERSION)) => Ok(()),
@@ -68,10 +70,10 @@ pub(super) fn check_version(version: Option<&str>, shown: &str) -> Result<(), Le
     }
 }
 
-/// Brings a realm of version 1 up to date, and writes the version where a realm is about to be made.
+/// Updates a realm of version 1. If a realm is about to be made, writes the version.
 ///
 /// # Errors
-/// Those of the cluster; `Unfit` where the realm is not the pinned one, or may not be changed.
+/// Those of the cluster; `Unfit` if the realm is not the pinned one, or may not be changed.
 pub(super) fn enter(etcd: &Etcd, opening: &Opening) -> Result<(), LedgerError> {
     let (shown, realm) = (&etcd.settings.reach.shown, opening.realm());
     let current = VERSION.to_string();
@@ -111,14 +113,14 @@ pub(super) fn enter(etcd: &Etcd, opening: &Opening) -> Result<(), LedgerError> {
             _ if version.as_ref() == Some(&current) || !opening.may_make() => return Ok(()),
             _ => vec![Operation::put(&version_key, &current)],
         };
-        // Where another process came in between, it is looked at again.
+        // If another process came in between, the next round reads again.
         let compare =
             vec![Compare::new(&version_key, version.as_deref()), Compare::new(&realm_key, now.as_deref())];
         etcd.run(TxnRequest { compare, success, failure: Vec::new() })?;
     }
 }
 
-/// Whether there is something of version 1 in a realm whose key is not there. What is of version 2 names its realm itself.
+/// Whether a realm without a key has records of version 1. Records of version 2 name their realm themselves.
 fn is_left_behind(etcd: &Etcd, realm: &str) -> Result<bool, LedgerError> {
     for sort in ["mark", "definition"] {
         if let Some((_, text)) = etcd.list(&format!("{sort}/{realm}/"), "", 1)?.first() {
@@ -128,7 +130,7 @@ fn is_left_behind(etcd: &Etcd, realm: &str) -> Result<bool, LedgerError> {
     Ok(false)
 }
 
-/// The second part of the step. Returns `false` where the realm's key has changed meanwhile.
+/// The second part of the step. Returns `false` if the realm's key has changed meanwhile.
 fn move_over(etcd: &Etcd, realm: &str, id: &str) -> Result<bool, LedgerError> {
     let all = |sort: &str| -> Result<BTreeMap<String, String>, LedgerError> {
         let base = format!("{sort}/{realm}/");
@@ -160,12 +162,12 @@ fn move_over(etcd: &Etcd, realm: &str, id: &str) -> Result<bool, LedgerError> {
     Ok(true)
 }
 
-/// What becomes of a record of version 1: `None` where it was deleted, and where no floe has written it. Such a text stays, and
-/// is refused when it is read.
+/// The new record for one of version 1; `None` if it was deleted, or if no floe has written it. Such a text stays, and
+/// readers refuse it.
 pub(super) fn record(id: &str, mark: Option<&String>, definition: Option<&String>) -> Option<String> {
     let lines = match mark {
         Some(mark) => read(mark)?,
-        // The mark of such a name was there once.
+        // Such a name had a mark once.
         None if MARKED.contains(&definition?.split(' ').next()?) => return None,
         None => [String::new(), String::new()],
     };
@@ -177,7 +179,7 @@ pub(super) fn record(id: &str, mark: Option<&String>, definition: Option<&String
     ))
 }
 
-/// The lines of a mark that stand before the definition, and the one behind it.
+/// The lines of a mark before the definition, and the line after it.
 fn read(text: &str) -> Option<[String; 2]> {
     let (text, note) = match text.split_once(" note=") {
         Some((text, note)) => (text, line("note", note)),

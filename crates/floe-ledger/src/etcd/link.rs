@@ -1,8 +1,8 @@
-//! A connection to one member, and gRPC's unary calls on it: a POST with one message each way, and a status behind
-//! the answer.
+//! A connection to one member, and gRPC's unary calls on it: a POST with one message each way, and a status after the
+//! answer.
 //!
-//! This is HTTP/2 by the `h2` crate and nothing above it. A channel that connects again by itself, as gRPC libraries
-//! have it, could not say whether its connection is the one that was checked.
+//! It uses HTTP/2 by the `h2` crate directly. The channels of gRPC libraries connect again by themselves, and do not
+//! show whether their connection is the one that was checked.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use super::messages::{AuthenticateRequest, Call, TxnRequest, TxnResponse};
 use super::trouble::Fault;
 use super::url::{Endpoint, Login};
 
-/// The longest answer that is read. A page of a list is the longest that floe asks for, and far below.
+/// The longest answer that is read. floe's longest is a page of a list, which is far below.
 const MAX_ANSWER: usize = 64 << 20;
 
 /// A connection to one member.
 pub(super) struct Link {
     requests: SendRequest<Bytes>,
-    /// `http://host:port`, to which the path of a call is added.
+    /// `http://host:port`; a call adds its path.
     base: String,
-    /// Its parts of the URL, for errors.
+    /// The member, for errors.
     endpoint: Endpoint,
     login: Option<Login>,
     token: Option<HeaderValue>,
@@ -38,7 +38,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Connects, and logs in where there is somebody to log in.
+    /// Connects. If there is a user, logs in.
     pub(super) async fn connect(
         endpoint: &Endpoint,
         tls: Option<&TlsConnector>,
@@ -48,8 +48,8 @@ impl Link {
         let broken = |error: &dyn std::fmt::Display| Fault::broken(endpoint, error);
         let socket = endpoint.connect(tls).await.map_err(|error| broken(&error))?;
         let (requests, connection) = h2::client::handshake(socket).await.map_err(|error| broken(&error))?;
-        // TCP probes a silent connection: etcd answers HTTP/2's probes with an end of the connection where no call is under
-        // way. An error reaches the caller by its stream.
+        // TCP probes a silent connection, because etcd ends an idle connection on which HTTP/2 sends probes. The caller
+        // gets an error from its stream.
         let task = tokio::spawn(async move { drop(connection.await) });
         let scheme = if tls.is_some() { "https" } else { "http" };
         let (base, endpoint) = (format!("{scheme}://{endpoint}"), endpoint.clone());
@@ -68,7 +68,7 @@ impl Link {
         drop(self.task.await);
     }
 
-    /// A transaction, whose answer the cluster gives from what it is when this call is under way.
+    /// Runs a transaction. Its answer is linearizable: it shows the cluster at a moment inside this call.
     pub(super) async fn txn(&mut self, request: &TxnRequest) -> Result<TxnResponse, Trouble> {
         let before = self.history.revision();
         let answer = self.call(request).await?;
@@ -76,8 +76,8 @@ impl Link {
         Ok(answer)
     }
 
-    /// One call. Where the member has forgotten who this is (tokens end with their time, and with the member's
-    /// process), it has not looked at the request: after another login the call is made again.
+    /// Makes one call. A token ends after some time, and with the member's process. If the member no longer knows it, it
+    /// has not run the request, so the link logs in and calls again.
     pub(super) async fn call<Q: Call>(&mut self, request: &Q) -> Result<Q::Answer, Fault> {
         match self.unary(request).await {
             Err(fault) if fault.asks_for_a_login() && self.login.is_some() => {
@@ -92,7 +92,7 @@ impl Link {
         let Some(Login { name, password }) = self.login.clone() else { return Ok(()) };
         self.token = None;
         let token = match self.unary(&AuthenticateRequest { name, password }).await {
-            // A cluster that asks nobody who they are is entered by anybody, as etcdctl has it.
+            // Without authentication the cluster needs no login; etcdctl ignores the user, too.
             Err(fault) if fault.says("authentication is not enabled") => return Ok(()),
             answer => answer?.token,
         };
@@ -109,7 +109,7 @@ impl Link {
         let mut head = Request::post(format!("{}{}", self.base, Q::PATH))
             .header(header::CONTENT_TYPE, "application/grpc")
             .header(header::TE, "trailers")
-            // A member that knows no leader says so at once, instead of waiting for one.
+            // Then a member without a leader returns an error at once, instead of waiting for one.
             .header("hasleader", "true");
         if let Some(token) = &self.token {
             head = head.header("token", token);
@@ -124,19 +124,19 @@ impl Link {
         }
         let message = read(&mut body).await.map_err(|error| broken(&error))?;
         let trailers = body.trailers().await.map_err(|error| broken(&error))?;
-        // Where there is nothing but a status, it stands in the head.
+        // An answer without a message has its status in the head.
         status(trailers.as_ref().unwrap_or(&head.headers), &endpoint)?;
         let answer = unframe(message).and_then(|message| Q::Answer::decode(message).ok());
         answer.ok_or_else(|| broken(&"an answer that is not etcd's"))
     }
 }
 
-/// The message behind a flag (not compressed) and its length.
+/// The message after a flag (not compressed) and its length.
 fn frame(message: &impl Message) -> Bytes {
     let length = message.encoded_len();
     let mut frame = BytesMut::with_capacity(5 + length);
     frame.put_u8(0);
-    // What floe asks is bounded far below 4 GiB, and a length that is cut makes etcd refuse the request.
+    // floe's requests are far below 4 GiB. If a length were cut, etcd would refuse the request.
     frame.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
     frame.put(message.encode_to_vec().as_slice());
     frame.freeze()
@@ -163,7 +163,7 @@ async fn read(body: &mut RecvStream) -> Result<Bytes, String> {
     Ok(whole.freeze())
 }
 
-/// gRPC's status: 0 is well.
+/// Checks gRPC's status: 0 is success.
 fn status(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(), Fault> {
     let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
     match text("grpc-status").and_then(|code| code.parse().ok()) {

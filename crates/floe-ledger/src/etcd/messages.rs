@@ -1,9 +1,9 @@
-//! The part of etcd's protocol that floe speaks: messages of `etcdserverpb` and `mvccpb`, with the fields that it reads
-//! or sets, under the numbers that etcd's `rpc.proto` and `kv.proto` give them.
+//! The part of etcd's protocol that floe uses: messages of `etcdserverpb` and `mvccpb`, with the fields that floe reads
+//! or sets. The numbers are those of etcd's `rpc.proto` and `kv.proto`.
 
 use prost::{Message, Oneof};
 
-/// A question and how it is asked.
+/// A request, its path, and the type of its answer.
 pub(super) trait Call: Message {
     type Answer: Message + Default;
     const PATH: &'static str;
@@ -24,7 +24,7 @@ impl Call for AuthenticateRequest {
     const PATH: &'static str = "/etcdserverpb.Auth/Authenticate";
 }
 
-/// What the cluster says of itself with every answer.
+/// The cluster's id and revision, which every answer has.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Header {
     #[prost(uint64, tag = "1")]
@@ -41,8 +41,8 @@ pub(super) struct KeyValue {
     value: Vec<u8>,
 }
 
-/// Linearizable, since it does not ask for `serializable`; in byte order of the keys, which is the order of etcd's
-/// index (to ask for an order would make it read everything first).
+/// Reads keys. It is linearizable, since it does not ask for `serializable`. The keys come in byte order, the order of
+/// etcd's index. If the request asked for an order, etcd would read everything first.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct RangeRequest {
     #[prost(bytes = "vec", tag = "1")]
@@ -78,7 +78,7 @@ pub(super) struct Compare {
     pub(super) wanted: Option<Wanted>,
 }
 
-/// What of a key is compared. The default of the protocol, its count of versions, is not used.
+/// The property of a key to compare. floe does not use the protocol's default, the count of versions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, prost::Enumeration)]
 #[repr(i32)]
 pub(super) enum Target {
@@ -115,7 +115,7 @@ pub(super) struct Outcome {
     pub(super) response: Option<Response>,
 }
 
-/// Of what the operations of a transaction answer, only what was read is of interest.
+/// The answer to an operation of a transaction. floe uses only those of reads.
 #[derive(Clone, PartialEq, Oneof)]
 pub(super) enum Response {
     #[prost(message, tag = "1")]
@@ -168,14 +168,14 @@ pub(super) struct AuthenticateResponse {
 }
 
 impl KeyValue {
-    /// The value. One that is no text is no record either, as the empty text is none.
+    /// The value; empty if it is not UTF-8. Neither is a record.
     pub(super) fn text(self) -> String {
         String::from_utf8(self.value).unwrap_or_default()
     }
 }
 
 impl Compare {
-    /// The key holds `text`; `None`: it is not there, and so was last written in the revision 0.
+    /// The condition that the key holds `text`, or, with `None`, that it does not exist: its revision is 0.
     pub(super) fn new(key: &[u8], text: Option<&str>) -> Self {
         let (target, wanted) = match text {
             Some(text) => (Target::Value, Wanted::Value(text.as_bytes().to_vec())),
@@ -208,14 +208,14 @@ impl TxnRequest {
 }
 
 impl TxnResponse {
-    /// What the reads of a transaction found, one after the other.
+    /// The results of a transaction's reads, in their order.
     pub(super) fn ranges(self) -> impl Iterator<Item = RangeResponse> {
         self.responses.into_iter().filter_map(|outcome| match outcome.response? {
             Response::Range(range) => Some(range),
         })
     }
 
-    /// The texts that were found, where each read is of one key.
+    /// The texts that were found, if each read is of one key.
     pub(super) fn found(self) -> impl Iterator<Item = Option<String>> {
         self.ranges().map(|range| Some(range.kvs.into_iter().next()?.text()))
     }

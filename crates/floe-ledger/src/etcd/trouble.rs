@@ -1,4 +1,4 @@
-//! From etcd's errors to the ledger's, each with its cause and the way out.
+//! Turns etcd's errors into the ledger's, each with its cause and the way out.
 
 use std::fmt::Display;
 
@@ -9,15 +9,15 @@ use super::url::Endpoint;
 use crate::OpenError;
 use crate::remote::realm::RAISE;
 
-/// gRPC's codes, where etcd's own words are not enough.
+/// gRPC's codes, for errors that etcd's own words do not tell apart.
 const PERMISSION_DENIED: u32 = 7;
 const DATA_LOSS: u32 = 15;
 
-/// What a member answered instead of an answer, or what became of the connection to it.
+/// An error of a member, or of the connection to it.
 #[derive(Debug)]
 pub(super) struct Fault {
     at: Endpoint,
-    /// gRPC's code; none where the connection itself failed.
+    /// gRPC's code; `None` if the connection itself failed.
     code: Option<u32>,
     text: String,
 }
@@ -34,7 +34,7 @@ impl Fault {
         Self { at: at.clone(), code: Some(code), text: text.to_owned() }
     }
 
-    /// There is no connection any more, or none came about.
+    /// The connection broke, or could not be made.
     pub(super) fn broken(at: &Endpoint, error: &dyn Display) -> Self {
         Self { at: at.clone(), code: None, text: error.to_string() }
     }
@@ -43,22 +43,22 @@ impl Fault {
         self.text.contains(words)
     }
 
-    /// The token of this connection is not good any more.
+    /// Whether the member no longer accepts the connection's token.
     pub(super) fn asks_for_a_login(&self) -> bool {
         self.says("invalid auth token") || self.says("revision of auth store is old")
     }
 
-    /// Whether the member is as it should be, and what was asked of it is not: another one would say the same.
+    /// Whether the request is wrong and the member is not. Another member would return the same error.
     pub(super) fn is_final(&self) -> bool {
         self.is_access() || self.is_denied() || self.code == Some(DATA_LOSS)
     }
 
-    /// The user may not do this.
+    /// Whether the user lacks the right.
     pub(super) fn is_denied(&self) -> bool {
         self.code == Some(PERMISSION_DENIED)
     }
 
-    /// The wrong password or user, or none.
+    /// Whether the user or the password is wrong or missing.
     fn is_access(&self) -> bool {
         self.says("authentication failed") || self.says("user name is empty")
     }
@@ -67,7 +67,7 @@ impl Fault {
         format!("etcd at {}: {}; {}", self.at, self.text, self.way_out())
     }
 
-    /// What to do about the errors that have one answer.
+    /// The way out, for errors that have only one.
     fn way_out(&self) -> &'static str {
         for (words, way_out) in [
             (
@@ -99,7 +99,7 @@ impl Fault {
     }
 }
 
-/// While the ledger is opened, a wrong name or password is what the user asked for.
+/// While the ledger is opened, a wrong user or password is the user's error.
 pub(super) fn at_open(fault: &Fault) -> OpenError {
     if fault.is_access() {
         return OpenError::Asked(fault.sentence());
@@ -110,7 +110,7 @@ pub(super) fn at_open(fault: &Fault) -> OpenError {
     at_work(fault).into()
 }
 
-/// In a running process a password may be changed and a right withdrawn, and given again: worth another try.
+/// While a process runs, a password may be changed, and a right withdrawn and given again: try again later.
 pub(super) fn at_work(fault: &Fault) -> LedgerError {
     if fault.code == Some(DATA_LOSS) {
         return LedgerError::Unfit(format!(

@@ -5,7 +5,7 @@ use crate::options::{self, Environment};
 pub(super) use crate::remote::endpoint::Endpoint;
 use crate::remote::url::{COMMON, EITHER, Form, OWN, Reach};
 
-/// What all keys begin with where the URL says nothing.
+/// The beginning of all keys if the URL names none.
 const PREFIX: &str = "/floe";
 
 static FORM: Form = Form {
@@ -35,7 +35,7 @@ pub(super) struct Login {
 }
 
 impl Settings {
-    /// Where the cluster keeps what the store has under `key`.
+    /// The cluster's key for the store's `key`.
     pub(super) fn path(&self, key: &str) -> Vec<u8> {
         format!("{}/{key}", self.prefix).into_bytes()
     }
@@ -54,7 +54,7 @@ impl Settings {
             ));
         }
         let reach = url.reach(&endpoints, &prefix, [None, None])?;
-        // `user:password`, as etcdctl has it.
+        // `user:password`, as in etcdctl.
         let known = environment("ETCDCTL_USER").filter(|_| url.credentials.is_none());
         let (known, its) = match known.as_deref().map(|known| (known, known.split_once(':'))) {
             Some((_, Some((user, password)))) => (Some(user.to_owned()), Some(password.to_owned())),

@@ -1,4 +1,4 @@
-//! The codes of errors that mean something to a ledger.
+//! The codes of the errors that a ledger tells apart.
 
 pub(super) const UNIMPLEMENTED: i32 = -6;
 pub(super) const NO_NODE: i32 = -101;

@@ -19,7 +19,7 @@ use crate::remote::ssl_mode::Use;
 use crate::remote::url::Reach;
 use crate::remote::{Connect, Connected, Wanted};
 
-/// How an ensemble is reached.
+/// How to reach an ensemble.
 pub(super) struct Ensemble {
     settings: Settings,
     tls: Option<TlsConnector>,
@@ -35,8 +35,8 @@ impl Ensemble {
         Ok(Self { settings, tls, realm: realm.to_owned(), heard: Arc::default(), turn: Turn::anywhere() })
     }
 
-    /// A session with whichever server gives one. They are asked in an order of chance, so that the nodes of a fleet
-    /// spread over the ensemble; one that does not answer leaves time for the next.
+    /// Begins a session with the first server that accepts one. The order of the servers is random, so that the nodes of
+    /// a fleet spread over the ensemble. Each server has a share of the time.
     async fn session(&self) -> Result<Session, Trouble> {
         let (hosts, bound) = (&self.settings.hosts, self.reach().bounds.connect);
         let mut failures = Vec::new();
@@ -70,7 +70,7 @@ impl Ensemble {
 }
 
 impl Ensemble {
-    /// Looks at the realm, and brings one of an older floe to this version. Its id, where it is there.
+    /// Reads the realm, and updates one of an older floe. Returns its id; `None` if there is no such realm.
     async fn enter(&self, link: &mut Link, wanted: Wanted<'_>) -> Result<Option<String>, Trouble> {
         let (path, shown) =
             (layout::realm_path(&self.settings.path, &self.realm), &self.settings.reach.shown);
@@ -93,8 +93,8 @@ impl Ensemble {
         }
     }
 
-    /// With credentials, what floe makes is open to these alone; in a realm that is open to everybody, the floes without them,
-    /// or with others, could not read it. Wrong credentials are noticed by nothing else there.
+    /// With credentials, floe makes nodes that only they can use. If the realm is open to everyone, floes without them, or
+    /// with others, could not read these nodes. In such a realm, only this check notices wrong credentials.
     async fn refuse_to_close_an_open_realm(&self, link: &mut Link, path: &str) -> Result<(), Trouble> {
         if link.access == Access::World {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What the layout before this one, version 1, left in the tree, and why a floe that still runs on it does no harm.
+//! Reads the nodes that version 1 of the layout left, and says why a floe of version 1 that still runs does no harm.
 //!
 //! Version 1 kept a mark as text of another format, a definition in a node of its own, and an empty node for each record
 //! that was made:
@@ -9,48 +9,48 @@
 //!                                   mark=500 start=400 previous=400 token=5e88…, and its note in further lines
 //! /floe/shop/9f86…/made/12/s%2F10%2F7   empty
 //! /floe/shop/9f86…/definitions/1c/orders
-//!                                   what the name is bound to, for ever
+//!                                   the name's definition, for ever
 //! ```
 //!
-//! A large realm does not fit into one transaction, and version 1 looks at nothing but the nodes that it writes. So nothing
-//! is moved. **A record stays in its node**, and is rewritten there when it is first read, in one transaction of its own. Each
-//! write of version 1 has a condition on that node, whichever floe wrote it last:
+//! A large realm does not fit into one transaction, and a floe of version 1 checks only the nodes that it writes. So floe
+//! moves nothing. **A record stays in its node.** Its first reader rewrites it there, in one transaction of its own. Each
+//! write of a floe of version 1 has a condition on that node, whichever floe wrote the node last:
 //!
-//! - It **writes a mark** where the node has the version that it has read. The rewriting and every later write of this floe
-//!   raise that version. So it fails, finds a record that it cannot read, and stops; when it connects again, it finds
-//!   version 2 in the realm's node, and says that a newer floe is needed. Where it was first, the rewriting fails, and this
-//!   floe reads what it wrote.
-//! - It **makes a mark** together with its node below `made`, where neither is there. This floe makes the record in the same
-//!   node, and so one of the two fails.
-//! - It **binds a name** by making the node below `definitions`, where that is not there. Each write of this floe that makes a
-//!   name's record, or rewrites one, leaves [`STOP`] in that node in the same transaction, on the condition that the node is
-//!   still as it was read. So a name has one definition: the former one, which the new record then has, or the new record's.
-//!   Version 1 takes [`STOP`] for a definition that is not its own, and refuses the name.
-//! - It **gives back** and **raises** as it writes.
+//! - It **writes a mark** if the node still has the version that it read. The rewriting and every later write of this floe
+//!   raise that version. So the older floe's write fails; it reads a record that it does not know, and stops. When it
+//!   connects again, it reads version 2 in the realm's node, and reports that a newer floe is needed. If the older floe
+//!   wrote first, the rewriting fails, and this floe reads again.
+//! - It **makes a mark** together with its node below `made`, if neither exists. This floe makes the record in the same
+//!   node, so one of the two fails.
+//! - It **binds a name** by making the node below `definitions`, if that does not exist. When this floe makes or rewrites
+//!   a name's record, the same transaction writes [`STOP`] to that node, on the condition that the node has not changed
+//!   since it was read. So a name has one definition: the former one, which the new record repeats, or the new record's.
+//!   A floe of version 1 takes [`STOP`] for another definition, and refuses the name.
+//! - It **gives back** and **raises** like a write of a mark.
 //!
-//! So each range is reserved on the one record that there is, by a floe of either version. A floe may be killed between any
-//! two transactions, and many may rewrite at once: each record is one of version 1 or one of version 2 at any moment.
+//! So floes of both versions reserve each range on the one record that exists. A floe may be killed between any two
+//! transactions, and many floes may rewrite at once: at any moment each record is one of version 1 or one of version 2.
 //!
-//! The realm's node is brought to version 2 when a floe connects, before any record is rewritten. It tells older floes; nothing
-//! rests on it.
+//! A floe that connects updates the realm's node to version 2 before it rewrites any record. This only tells older floes
+//! why they stop; the argument does not need it.
 
 use floe::ledger::MAX_MARK;
 
 use crate::remote::stored::{self, FORMER_NUMBER, header};
 
-/// What an older floe takes for the definition of a name.
+/// The text that an older floe reads as the definition of a name.
 pub(super) const STOP: &str = "a newer floe keeps this name: run the newer floe";
 
-/// The beginning of what this floe writes.
+/// The beginning of every text that this floe writes.
 const CURRENT: &str = "floe ";
 
-/// Whether a text is a mark or a note of version 1, or what nobody wrote.
+/// Whether a text is not of this version: a mark or a note of version 1, or one that no floe wrote.
 pub(super) fn is_former(text: &str) -> bool {
     !text.starts_with(CURRENT)
 }
 
-/// The record of a former mark and a former definition. `written` is the number of this writing, 1 where it is only read.
-/// `None` for what version 1 has not written.
+/// The record of a former mark and a former definition; `None` if version 1 did not write them. `written` is the number
+/// of this write; `None` if the record is only read.
 pub(super) fn record(
     mark: Option<&str>,
     definition: Option<&str>,
@@ -71,7 +71,7 @@ pub(super) fn record(
         if fields.next().is_some() {
             return None;
         }
-        // Somebody may have set a mark by hand: what begins above its end begins there.
+        // Someone may have set a mark by hand. If the start is above the mark, it becomes the mark.
         let start = start.min(mark);
         line("mark", &format!("{mark} start {start} previous {}", previous.min(start)));
         if token != "-" {

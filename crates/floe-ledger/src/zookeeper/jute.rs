@@ -1,48 +1,48 @@
-//! The words of ZooKeeper's protocol that a ledger needs: requests to bytes, and bytes to replies.
+//! The part of ZooKeeper's protocol that a ledger needs: requests to bytes, and bytes to replies.
 //!
-//! A frame is its length (four bytes, big-endian) and its content. Numbers are big-endian, texts and data have their
+//! A frame is its length (four bytes, big-endian) and its content. Numbers are big-endian. Texts and data have their
 //! length before them. The layouts are those of `zookeeper.jute` in ZooKeeper's sources.
 
 use super::code;
 use super::trouble::Error;
 
-/// The longest frame that is taken. ZooKeeper itself sends 1 MiB at most, save for lists of children.
+/// The longest frame that is read. Except for lists of children, ZooKeeper sends 1 MiB at most.
 pub(super) const LONGEST_FRAME: usize = 16 << 20;
 
-/// What the server says of itself instead of a request's number.
+/// The numbers of messages that are not replies to a request.
 pub(super) const EVENT: i32 = -1;
 pub(super) const PING: i32 = -2;
 const AUTH: i32 = -4;
 
-/// Who may do what with a node that is made.
+/// The access list of a new node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Access {
-    /// Everybody everything.
+    /// Everyone has all rights.
     World,
-    /// Those who showed the same credentials everything, and nobody else anything.
+    /// Clients with the same credentials have all rights, and others none.
     Creator,
 }
 
-/// What is asked of a server.
+/// A request to a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Request<'a> {
-    /// Shows credentials, `user:password`.
+    /// Sends credentials, `user:password`.
     Digest(&'a str),
-    /// Makes a node that stays.
+    /// Makes a node that is not ephemeral.
     Create { path: &'a str, data: &'a [u8], access: Access },
-    /// A node's data.
+    /// Reads a node's data.
     Read { path: &'a str },
-    /// Changes a node's data where it has this version; -1 is any.
+    /// Changes a node's data if it has this version; -1 means any.
     Write { path: &'a str, data: &'a [u8], version: i32 },
     /// Removes a node, whatever its version.
     Delete { path: &'a str },
-    /// The names of a node's children.
+    /// Lists the names of a node's children.
     Children { path: &'a str },
-    /// Who may do what with a node.
+    /// Reads a node's access list.
     Access { path: &'a str },
-    /// Fails where a node is missing.
+    /// Fails if the node is missing. It is possible only inside `All`.
     Exists { path: &'a str },
-    /// All of them in one transaction, or none. Within one alone is `Exists` possible.
+    /// Runs all of them in one transaction, or none.
     All(Vec<Self>),
 }
 
@@ -123,7 +123,7 @@ impl Request<'_> {
     }
 }
 
-/// The frame that asks for a session of about `timeout_ms`, not on a server that can only read.
+/// The frame that asks for a session with about `timeout_ms`. A server that is read-only refuses it.
 pub(super) fn ask_for_session(timeout_ms: i32) -> Result<Vec<u8>, Error> {
     let mut frames = Vec::new();
     frame(&mut frames, |content| {
@@ -138,7 +138,7 @@ pub(super) fn ask_for_session(timeout_ms: i32) -> Result<Vec<u8>, Error> {
     Ok(frames)
 }
 
-/// The session's timeout in milliseconds, as the server wants it.
+/// The session's timeout in milliseconds, as the server sets it.
 pub(super) fn session_timeout_ms(content: &[u8]) -> Result<u64, Error> {
     let mut reader = Reader(content);
     reader.int()?;
@@ -161,38 +161,38 @@ pub(super) fn end_of_session() -> Vec<u8> {
 /// One reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Reply {
-    /// The number of the request, or who else it is from.
+    /// The number of the request; [`EVENT`], [`PING`] or `AUTH` if it is not a reply to one.
     pub(super) number: i32,
     /// The last transaction that the server had applied when it answered.
     pub(super) zxid: i64,
-    /// 0, or what went wrong.
+    /// The error's code; 0 if there is none.
     pub(super) code: i32,
     body: Vec<u8>,
 }
 
-/// What a server keeps about a node.
+/// The part of a node's `Stat` that floe uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stat {
-    /// When it was last written, in Unix milliseconds of the leader.
+    /// The time of the last write, in Unix milliseconds by the leader's clock.
     pub(super) written_ms: i64,
-    /// How often it was written, at first; it wraps around.
+    /// The number of writes since it was made. It wraps around.
     pub(super) version: i32,
 }
 
 impl Reply {
-    /// The reply in a frame's content.
+    /// Reads the reply in a frame's content.
     pub(super) fn parse(content: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader(content);
         let (number, zxid, code) = (reader.int()?, reader.long()?, reader.int()?);
         Ok(Self { number, zxid, code, body: reader.0.to_vec() })
     }
 
-    /// What `Write` answers.
+    /// The answer to `Write`.
     pub(super) fn written(&self) -> Result<Stat, Error> {
         self.reader()?.stat()
     }
 
-    /// What `Read` answers, with the node's version; `None` where there is no such node.
+    /// The answer to `Read`: the data and the node's version; `None` if there is no such node.
     pub(super) fn data(&self) -> Result<Option<(Vec<u8>, i32)>, Error> {
         if self.code == code::NO_NODE {
             return Ok(None);
@@ -201,7 +201,7 @@ impl Reply {
         Ok(Some((reader.bytes()?.to_vec(), reader.stat()?.version)))
     }
 
-    /// What `Children` answers; `None` where there is no such node.
+    /// The answer to `Children`; `None` if there is no such node.
     pub(super) fn children(&self) -> Result<Option<Vec<String>>, Error> {
         if self.code == code::NO_NODE {
             return Ok(None);
@@ -210,7 +210,7 @@ impl Reply {
         (0..reader.int()?).map(|_| reader.text()).collect::<Result<_, _>>().map(Some)
     }
 
-    /// What `Access` answers: whether everybody may read the node.
+    /// The answer to `Access`: whether everyone may read the node.
     pub(super) fn is_open_to_all(&self) -> Result<bool, Error> {
         let mut reader = self.reader()?;
         let mut is_open = false;
@@ -221,8 +221,7 @@ impl Reply {
         Ok(is_open)
     }
 
-    /// Whether all of `All` were done: the version after the last `Write`, where there is one, or the first error with its
-    /// place.
+    /// The answer to `All`: the version after the last `Write`, if there is one; or the first error's place and code.
     pub(super) fn outcome(&self) -> Result<Result<Option<i32>, (usize, i32)>, Error> {
         let mut reader = self.reader()?;
         let mut last = None;
@@ -249,7 +248,7 @@ impl Reply {
         Ok(Ok(last))
     }
 
-    /// Whether it was done; `Err` is an error other than these `codes`.
+    /// Whether the request succeeded, or failed with one of these `codes`; `Err` for any other.
     pub(super) fn is_done_or(&self, codes: &[i32]) -> Result<bool, Error> {
         match self.code {
             0 => Ok(true),
@@ -269,7 +268,7 @@ impl Reply {
 /// A frame's content, and what comes after it.
 pub(super) type Split<'a> = (&'a [u8], &'a [u8]);
 
-/// The next frame of what has arrived; `None` while some of it has not arrived.
+/// The next frame of the bytes that have arrived; `None` until it is complete.
 pub(super) fn next_frame(bytes: &[u8]) -> Result<Option<Split<'_>>, Error> {
     let Some((length, rest)) = bytes.split_first_chunk() else { return Ok(None) };
     match usize::try_from(i32::from_be_bytes(*length)) {
@@ -293,7 +292,7 @@ impl<'a> Reader<'a> {
         self.chunk().map(u8::from_be_bytes)
     }
 
-    /// Data, or a text; a null of Java is empty.
+    /// Reads data or a text. Java's null is empty.
     fn bytes(&mut self) -> Result<&'a [u8], Error> {
         let length = usize::try_from(self.int()?.max(0)).map_err(|_| Error::Garbled("a length"))?;
         let (taken, rest) = self.0.split_at_checked(length).ok_or(Error::Garbled("a short reply"))?;

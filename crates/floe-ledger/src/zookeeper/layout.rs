@@ -1,4 +1,4 @@
-//! Where things are in the tree.
+//! The paths of the nodes in the tree.
 //!
 //! ```text
 //! /floe                            the path in the URL
@@ -11,12 +11,12 @@
 //! /floe/shop/9f86…/made/12/s%2F10%2F7
 //!                                  the note `made/shop/s/10/7`
 //! /floe/shop/9f86…/definitions/1c/orders
-//!                                  keeps older floes off a name; see `former.rs`
+//!                                  stops older floes on a name; see `former.rs`
 //! ```
-//! The realm's id is in every path: a realm that is removed and made again under a running ledger has other paths, and
-//! nothing of the old one can be read or written by mistake. Records are spread over 256 parents, since ZooKeeper gives
-//! the names of all children at once and its own tools take a mebibyte at most: at names of 20 bytes each parent has room
-//! for about 40,000.
+//! The realm's id is in every path. If a realm is removed and made again under a running ledger, its paths change, so no
+//! floe reads or writes the old one by mistake. Records are spread over 256 parents: ZooKeeper returns the names of all
+//! children at once, and its own tools read a mebibyte at most. With names of 20 bytes, each parent has room for about
+//! 40,000.
 
 use crate::remote::stored;
 
@@ -29,7 +29,7 @@ pub(super) const MADE: &str = "made";
 pub(super) const DEFINITIONS: &str = "definitions";
 pub(super) const CLOCK: &str = "clock";
 
-/// Where a node is.
+/// The path of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Place {
     /// Its parent.
@@ -38,7 +38,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Where `text` is among the children of the children of a directory below `root`.
+    /// The place of the node for `text`, in one of the parents of a directory below `root`.
     pub(super) fn of(root: &str, directory: &str, text: &str) -> Self {
         let bucket = format!("{root}/{directory}/{:02x}", bucket(text));
         let path = format!("{bucket}/{}", escaped(text));
@@ -51,7 +51,7 @@ pub(super) fn realm_path(path: &str, realm: &str) -> String {
     format!("{path}/{}", escaped(realm))
 }
 
-/// The parts of a store's key: its sort, its realm, and what it is the key of. A realm's own has no third part.
+/// The parts of a store's key: its sort, its realm, and the rest. The key of a realm itself has no third part.
 pub(super) fn split(key: &str) -> (&str, &str, Option<&str>) {
     let (sort, rest) = key.split_once('/').unwrap_or((key, ""));
     match rest.split_once('/') {
@@ -65,7 +65,7 @@ pub(super) fn directory(sort: &str) -> &'static str {
     if sort == "made" { MADE } else { MARKS }
 }
 
-/// FNV-1a, folded to a byte. It is part of the layout: another hash would not find what is there.
+/// FNV-1a, folded to a byte. It is part of the layout: with another hash, floe would not find existing records.
 pub(super) fn bucket(text: &str) -> usize {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -73,8 +73,8 @@ pub(super) fn bucket(text: &str) -> usize {
     usize::from(hash.to_be_bytes().into_iter().fold(0, |folded, byte| folded ^ byte))
 }
 
-/// A name as ZooKeeper takes it: what is not printable ASCII, `/`, `%` and a dot at the beginning as `%` and two
-/// digits. No two texts become one.
+/// A name that ZooKeeper accepts. `/`, `%`, a dot at the beginning and every byte that is not printable ASCII become `%`
+/// and two digits. Different texts have different names.
 pub(super) fn escaped(text: &str) -> String {
     let mut name = String::new();
     for byte in text.bytes() {
@@ -87,18 +87,18 @@ pub(super) fn escaped(text: &str) -> String {
     name
 }
 
-/// The text that was escaped; `None` for what nobody has escaped.
+/// The text of an escaped name; `None` if [`escaped`] does not write this name.
 pub(super) fn unescaped(name: &str) -> Option<String> {
     let text = percent_encoding::percent_decode_str(name).decode_utf8().ok()?.into_owned();
     (escaped(&text) == name).then_some(text)
 }
 
-/// What a realm's node holds.
+/// The text of a realm's node.
 pub(super) fn realm_text(record: &str) -> String {
     format!("version={VERSION} {record}")
 }
 
-/// The version of the layout, and the realm's record where this floe knows the version.
+/// The version of the layout, and the realm's record if this floe knows the version.
 pub(super) fn parse_realm(text: &str) -> Option<(i64, Option<String>)> {
     let (version, rest) = text.strip_prefix("version=")?.split_once(' ')?;
     let version = version.parse().ok()?;

@@ -1,27 +1,27 @@
-//! A session, and what is asked on it.
+//! A session, and the requests on it.
 //!
-//! Three properties of ZooKeeper carry what [`Store`](floe::store::Store) asks of a store:
+//! The contract of [`Store`](floe::store::Store) rests on three properties of ZooKeeper:
 //!
-//! 1. A **write** is agreed on by a quorum and flushed by each of it (`forceSync`) before any server applies it, and a
-//!    server shows only what it has applied. So what is read anywhere is durable, and what a write answered is so too.
-//! 2. All servers apply the same writes in the same order. A transaction that **fails** has its place in that order like
-//!    any other: the leader proposes the failure itself.
-//! 3. A server answers the requests of one session in the order in which they were sent, and answers a write when it
-//!    has applied it. So a read that is sent **behind a write** in one session, whether or not the write succeeds, sees
-//!    that write and all before it. It may be sent at once, without waiting for the write's answer. (A read alone may
-//!    be answered by a server that lags behind; so may one behind a `sync`, by a leader that does not know yet that it
-//!    was deposed.)
+//! 1. Before any server applies a **write**, a quorum has agreed on it, and each server of the quorum has flushed it
+//!    (`forceSync`). A server shows only writes that it has applied. So every read text is durable, and so is every
+//!    write that was answered.
+//! 2. All servers apply the same writes in the same order. A transaction that **fails** has its place in that order,
+//!    too: the leader proposes the failure itself.
+//! 3. A server answers the requests of one session in the order in which they were sent. It answers a write after it has
+//!    applied it. So if a session sends a read **after a write**, the read sees that write and all before it, whether or
+//!    not the write succeeds. The session need not wait for the write's answer. (A server that lags behind may answer a
+//!    read alone. After a `sync`, a leader that has been replaced and does not know it yet may answer.)
 //!
-//! A **get** is a read behind a transaction without effect. A **put** is one transaction, and the read behind it says what
-//! is there if it fails. Each transaction looks whether the realm's own node is there.
+//! A **get** is a read after a transaction without effect. A **put** is one transaction with a read after it, which
+//! shows the record if the transaction fails. Each transaction checks that the realm's own node exists.
 //!
-//! A node's version does not tell one write from another: a node that was deleted and made again begins at 0, and one
-//! of a restored backup has the version that it had. So each record has a child with the name of its last write's number.
-//! A put deletes the child of the write that was read and makes its own, together with the write. It succeeds only on
-//! the very record that was read.
+//! A node's version does not identify a write: a node that was deleted and made again begins at 0, and a restored backup
+//! brings back former versions. So each record has a child whose name is the number of the record's last write. A put
+//! deletes the child of the write that was read, makes its own, and writes the record, in one transaction. It succeeds
+//! only on exactly the record that was read.
 //!
-//! A reply that is lost leaves the outcome unknown: the call is unavailable, its connection is closed, and its request
-//! may take effect later, on the condition that nobody has written in between.
+//! If a reply is lost, the outcome is unknown: the call is unavailable, and its connection is closed. The request may
+//! take effect later, if there was no other write in between.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -39,15 +39,15 @@ use crate::remote::realm as words;
 /// A session with one server.
 pub(super) struct Link {
     pub(super) session: Session,
-    /// The last transaction that any answer to this ledger has told of.
+    /// The highest transaction number of any answer to this ledger.
     pub(super) heard: Arc<AtomicI64>,
-    /// For the nodes that are made.
+    /// The access list of the nodes that it makes.
     pub(super) access: Access,
-    /// The ensemble without credentials.
+    /// The ensemble without credentials, for errors.
     pub(super) shown: Arc<str>,
 }
 
-/// A node's text and its version, where there is such a node.
+/// A node's text and its version, if the node exists.
 pub(super) type Found = Option<(String, i32)>;
 
 impl Link {
@@ -55,11 +55,11 @@ impl Link {
         self.session.ask(requests).await.map_err(Trouble::Store)
     }
 
-    /// Asks for writes, or for reads of which the first request is a write.
+    /// Sends writes and reads. The first request is a write.
     ///
     /// # Errors
-    /// `Unfit` where the ensemble has forgotten what it once said: a write is agreed on by a quorum, so its number is
-    /// above every number of which anybody had heard when it was sent.
+    /// `Unfit` if the ensemble has lost transactions that it had reported: a quorum agrees on a write, so its number is
+    /// above all numbers that any client had received before the write was sent.
     pub(super) async fn settle(&mut self, requests: &[Request<'_>]) -> Result<Vec<Reply>, Trouble> {
         let heard = self.heard.load(Ordering::SeqCst);
         let replies = self.ask(requests).await?;
@@ -82,13 +82,13 @@ impl Link {
         Ok(replies)
     }
 
-    /// Asks for one write.
+    /// Sends one write.
     pub(super) async fn settle_one(&mut self, request: Request<'_>) -> Result<Reply, Trouble> {
         self.settle(&[request]).await?.pop().ok_or(Trouble::Store(Error::Garbled("no reply")))
     }
 
-    /// What `requests` answer behind a write that changes nothing: what is there as it is agreed on, or later. `None` where
-    /// there is no node `root`.
+    /// Sends `requests` after a write that changes nothing, so that they see all earlier writes. `None` if there is no node
+    /// `root`.
     pub(super) async fn settled(
         &mut self,
         root: &str,
@@ -103,21 +103,21 @@ impl Link {
         }
     }
 
-    /// What the nodes at `paths` hold, below `root`.
+    /// Reads the nodes at `paths`, below `root`.
     ///
     /// # Errors
-    /// `Unfit` where there is no node `root`.
+    /// `Unfit` if there is no node `root`.
     pub(super) async fn read(&mut self, root: &str, paths: &[&str]) -> Result<Vec<Found>, Trouble> {
         let requests: Vec<_> = paths.iter().map(|path| Request::Read { path }).collect();
         let replies = self.settled(root, &requests).await?.ok_or_else(|| self.is_gone(root))?;
         replies.iter().zip(paths).map(|(reply, path)| self.text(reply, path)).collect()
     }
 
-    /// What the node of a realm holds: the version of its layout, its record, and the version of the node. What no floe has
-    /// written is shown as it is.
+    /// Reads the node of a realm: the version of its layout, its record, and the version of the node. A text that no floe
+    /// wrote is returned unchanged.
     ///
     /// # Errors
-    /// `Unfit` where a newer floe wrote it.
+    /// `Unfit` if a newer floe wrote it.
     pub(super) async fn realm(&mut self, path: &str) -> Result<Option<(i64, String, i32)>, Trouble> {
         let replies = self.settled(path, &[Request::Read { path }]).await?.unwrap_or_default();
         let found = replies.first().map(|reply| self.text(reply, path)).transpose()?.flatten();
@@ -131,11 +131,11 @@ impl Link {
         }
     }
 
-    /// Makes the `buckets` where they are missing, and does all `parts` in one transaction. The version of the node that
-    /// was written last, 0 where it was made, or `None` where a condition does not hold; and what `path` holds then.
+    /// Makes missing `buckets`, and runs all `parts` in one transaction. Returns the version of the node that was written
+    /// last (0 if it was made; `None` if a condition did not hold), and the content of `path` afterwards.
     ///
     /// # Errors
-    /// `Unfit` where there is no node `root`.
+    /// `Unfit` if there is no node `root`.
     pub(super) async fn write(
         &mut self,
         root: &str,
@@ -165,7 +165,7 @@ impl Link {
         Ok((done, self.text(read, path)?))
     }
 
-    /// Makes a node.
+    /// A request that makes a node.
     pub(super) fn create<'a>(&self, path: &'a str, data: &'a [u8]) -> Request<'a> {
         Request::Create { path, data, access: self.access }
     }

@@ -14,10 +14,10 @@ use super::link::{Found, Link};
 use super::trouble::Error;
 use crate::remote::stored::former_note;
 
-/// How many nodes are read in one go: their data are about as much as a socket takes.
+/// How many nodes one batch reads: their data are about as much as a socket's buffer holds.
 const AT_ONCE: usize = 128;
 
-/// Where records of one realm are.
+/// The place of one realm's records.
 #[derive(Clone)]
 pub(super) struct Realm {
     /// Its id, and the parent of everything in it.
@@ -25,13 +25,13 @@ pub(super) struct Realm {
     pub(super) root: String,
 }
 
-/// Where a record is, and what an older floe kept of it elsewhere.
+/// The nodes of a record, with those in which an older floe kept parts of it.
 struct Record {
     at: Place,
     definition: Place,
     made: Place,
     is_name: bool,
-    /// Whether it is written more than once. A note is not.
+    /// Whether it may be written more than once; a note is written once.
     is_replaced: bool,
 }
 
@@ -52,7 +52,7 @@ impl Realm {
         }
     }
 
-    /// The record that nodes hold: as it is, or as version 1 left it.
+    /// The record in its nodes, of this version or of version 1.
     fn entry(&self, record: &Record, at: Found, bound: &Found) -> Option<Entry> {
         let definition = definition(bound).filter(|_| record.is_name);
         let (found, version) = at.map_or((None, 0), |(text, version)| (Some(text), version));
@@ -62,22 +62,22 @@ impl Realm {
             None if definition.is_none() => None,
             text => former::record(text, definition, &self.id, None),
         };
-        // What no floe has written is shown as it is.
+        // A text that no floe wrote is returned unchanged.
         text.or(found).map(|text| entry((text, version)))
     }
 }
 
-/// The definition that version 1 has left.
+/// The definition that a floe of version 1 left.
 fn definition(bound: &Found) -> Option<&str> {
     bound.as_ref().map(|(text, _)| text.as_str()).filter(|text| *text != STOP)
 }
 
-/// The number of the write that left a record. A note has none.
+/// The number of a record's last write. A note has none.
 fn written(text: &str) -> &str {
     text.lines().find_map(|line| line.strip_prefix("written ")).unwrap_or("-")
 }
 
-/// A version is the number of the write, and the version of the node, so that what somebody writes by hand is noticed.
+/// A version is the number of the write and the version of the node. The second part shows writes by hand.
 fn version(text: &str, version: i32) -> Version {
     Version::new(&format!("{} {version}", written(text)))
 }
@@ -87,7 +87,7 @@ fn entry((text, at): (String, i32)) -> Entry {
 }
 
 impl Link {
-    /// The record of a key. One that version 1 left is rewritten first.
+    /// Reads the record of a key. If it is of version 1, rewrites it first.
     pub(super) async fn find(
         &mut self,
         realm: &Realm,
@@ -103,7 +103,7 @@ impl Link {
             let definition = definition(&bound);
             let (part, mark) = match &at {
                 None if definition.is_none() || !record.is_name => return Ok(None),
-                // Somebody has deleted it.
+                // Someone has deleted it.
                 None if made.is_some() => return Ok(None),
                 None => (None, None),
                 Some((text, version)) if record.is_replaced && former::is_former(text) => {
@@ -112,8 +112,8 @@ impl Link {
                 Some(_) => return Ok(realm.entry(&record, at, &bound)),
             };
             let number = Token::random()?.hex();
-            // What no floe has written is refused by whoever reads it. Nor has one left a node at the version -1, which
-            // ZooKeeper takes for any.
+            // The caller refuses a text that no floe wrote. No floe leaves a node at the version -1, which means any
+            // version to ZooKeeper.
             let text =
                 former::record(mark, definition, &realm.id, Some(&number)).filter(|_| part != Some(-1));
             let Some(text) = text else { return Ok(at.map(entry)) };
@@ -122,12 +122,12 @@ impl Link {
                 Some(version) => Request::Write { path, data, version },
                 None => self.create(path, data),
             };
-            // Whoever was first, the next round finds a record of this version, or what version 1 has written meanwhile.
+            // If another floe was first, the next round reads its record.
             self.commit(realm, &record, vec![part], &text, Some(&bound)).await?;
         }
     }
 
-    /// Writes a record where it is the `expected` one still, or where there is none.
+    /// Writes a record if it is still the `expected` one, or, without one, if it does not exist.
     pub(super) async fn replace(
         &mut self,
         realm: &Realm,
@@ -148,7 +148,7 @@ impl Link {
                 true => self.read(&realm.root, &[&record.definition.path]).await?.pop().flatten(),
                 false => None,
             };
-            // Version 1 has bound the name: whoever looks again finds that.
+            // A floe of version 1 has bound the name; the caller's next read shows it.
             if definition(&bound).is_some() {
                 return Ok(Put::Conflict);
             }
@@ -161,8 +161,8 @@ impl Link {
         })
     }
 
-    /// Writes a record by `parts` of a transaction, and its number with them. Where it is made, or is of version 1, `bound` is
-    /// what version 1 keeps of the name; then it is kept off it.
+    /// Writes a record by `parts` of a transaction, and its number with them. If it is made, or is of version 1, `bound` is
+    /// the name's former definition. Then the transaction also writes [`STOP`] there.
     async fn commit(
         &mut self,
         realm: &Realm,
@@ -191,8 +191,8 @@ impl Link {
         self.write(&realm.root, &buckets, parts, &record.at.path).await
     }
 
-    /// The first `limit` records whose keys begin with `prefix` and come after `after`, in byte order: those of `realm`, where
-    /// `base` is what their keys have in common (`mark/shop/`), or the realms themselves, which are below `path`.
+    /// The first `limit` records whose keys begin with `prefix` and come after `after`, in byte order. With a `realm` they are
+    /// its records, and `base` is the common beginning of their keys (`mark/shop/`). Else they are the realms below `path`.
     pub(super) async fn list(
         &mut self,
         (path, realm): (&str, Option<&Realm>),
@@ -226,7 +226,7 @@ impl Link {
         Ok(all)
     }
 
-    /// The parents of a realm's records, as they are now, each with what the keys of its children begin with.
+    /// The parents of a realm's records, each with the beginning of its children's keys.
     async fn buckets(
         &mut self,
         realm: &Realm,
@@ -236,7 +236,7 @@ impl Link {
         let sort = layout::split(base).0;
         let mut directories = vec![(format!("{}/{}", realm.root, layout::directory(sort)), base.to_owned())];
         let names = format!("{base}{}", Key::NAMES);
-        // A name that version 1 bound, and that needs no mark, is only there.
+        // A name that version 1 bound, and that needs no mark, has a node only here.
         if sort == "mark" && (names.starts_with(prefix) || prefix.starts_with(&names)) {
             directories.push((format!("{}/{DEFINITIONS}", realm.root), names));
         }
@@ -250,7 +250,7 @@ impl Link {
         Ok(buckets)
     }
 
-    /// The first `limit` keys of the children of `parents`. What cannot be a key is left out.
+    /// The first `limit` keys of the children of `parents`, without names that are not keys.
     async fn keys(
         &mut self,
         parents: &[(String, String)],
@@ -273,7 +273,7 @@ impl Link {
         Ok(keys)
     }
 
-    /// Records as whichever server shows them.
+    /// Reads records from the session's server, which may lag behind.
     async fn look(
         &mut self,
         realm: &Realm,
@@ -289,7 +289,8 @@ impl Link {
         records.iter().map(|record| Ok(realm.entry(record, next()?, &next()?))).collect()
     }
 
-    /// Realms as whichever server shows them. What is no realm, and what this user may not read, is none.
+    /// Reads realms from the session's server, which may lag behind. `None` if the node is not a realm, or if the user may
+    /// not read it.
     async fn realms(&mut self, path: &str, names: &[&str]) -> Result<Vec<Option<Entry>>, Trouble> {
         let paths: Vec<_> = names.iter().map(|name| layout::realm_path(path, name)).collect();
         let requests: Vec<_> = paths.iter().map(|path| Request::Read { path }).collect();
@@ -302,7 +303,7 @@ impl Link {
         Ok(found.collect())
     }
 
-    /// A record of another realm.
+    /// Reads a record of another realm.
     pub(super) async fn elsewhere(
         &mut self,
         path: &str,
@@ -315,11 +316,11 @@ impl Link {
         Ok(self.look(&realm, sort, &[key]).await?.pop().flatten())
     }
 
-    /// Makes the nodes above a realm, and the realm with what it needs. `false` where another process was first.
+    /// Makes the nodes above a realm, and the realm with its directories. `false` if another process was first.
     pub(super) async fn make(&mut self, path: &str, realm_path: &str, record: &str) -> Result<bool, Trouble> {
         let parents = path.match_indices('/').skip(1).map(|(end, _)| end).chain([path.len()]);
         for parent in parents.filter_map(|end| path.get(..end)) {
-            // A node that is there may be one in which others may make none.
+            // floe may have no right to make a node whose parent belongs to others, so it makes only missing ones.
             let replies = self.ask(&[Request::Read { path: parent }]).await?;
             if replies.first().is_some_and(|reply| reply.code != code::NO_NODE) {
                 continue;

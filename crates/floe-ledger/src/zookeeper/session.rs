@@ -1,7 +1,7 @@
-//! A session on one TCP connection: requests go out in batches, replies come back in the same order.
+//! A session on one TCP connection. It sends requests in batches, and the replies arrive in the same order.
 //!
-//! A session lives and dies with its connection and is never resumed: nothing in ZooKeeper hangs on it. A task of its
-//! own reads, writes and pings, whether or not anybody calls, so an end is noticed at once.
+//! A session ends with its connection, and floe never resumes it: no node depends on a session. A task of its own reads,
+//! writes and pings, even without calls, so it notices the end of the connection at once.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -16,8 +16,8 @@ use super::jute::{self, Reply, Request};
 use super::trouble::Error;
 use crate::remote::socket::Socket;
 
-/// How long the server is asked to keep a session from which it hears nothing. A ping goes out at each third of what
-/// it agrees to; where nothing came back for two of them, the connection is given up.
+/// The session timeout that floe asks for. It sends a ping at each third of the timeout that the server sets. If two
+/// pings pass without any reply, it closes the connection.
 const SESSION_MS: i32 = 10_000;
 
 pub(super) struct Session {
@@ -29,10 +29,10 @@ pub(super) struct Session {
     task: JoinHandle<()>,
 }
 
-/// Requests in frames, and who waits for their replies.
+/// Requests in frames, and the channel for their replies.
 struct Batch {
     frames: Vec<u8>,
-    /// The numbers of the replies that are still to come.
+    /// The numbers of the replies that have not arrived yet.
     numbers: VecDeque<i32>,
     replies: Vec<Reply>,
     answer: oneshot::Sender<Vec<Reply>>,
@@ -63,8 +63,8 @@ impl Session {
         Ok(Self { calls: Some(calls), number: 0, why, task })
     }
 
-    /// Sends requests and waits for the reply to each. Once one is sent it may take effect, whether or not anybody
-    /// still waits.
+    /// Sends requests and waits for the reply to each. Once sent, a request may take effect, even if the caller no longer
+    /// waits.
     pub(super) async fn ask(&mut self, requests: &[Request<'_>]) -> Result<Vec<Reply>, Error> {
         let (mut frames, mut numbers) = (Vec::new(), VecDeque::with_capacity(requests.len()));
         for request in requests {
@@ -74,7 +74,7 @@ impl Session {
         let (answer, answered) = oneshot::channel();
         let batch = Batch { frames, numbers, replies: Vec::new(), answer };
         if let Some(calls) = &self.calls {
-            // Where the task is gone, so is the other end of `answered`.
+            // If the task has ended, `answered` returns an error, too.
             drop(calls.send(batch).await);
         }
         answered.await.map_err(|_| self.why_closed())
@@ -144,14 +144,14 @@ async fn drive(
     }
     writer.write_all(&jute::end_of_session()).await.map_err(closed)?;
     writer.flush().await.map_err(closed)?;
-    // The server closes when it has written down that the session ended.
+    // The server closes the connection after it has recorded the end of the session.
     while reader.read_buf(&mut inbox).await.map_err(closed)? > 0 {
         inbox.clear();
     }
     Ok(())
 }
 
-/// Hands a reply to whoever waits for it.
+/// Hands a reply to the batch that waits for it.
 fn take(reply: Reply, waiting: &mut VecDeque<Batch>) -> Result<(), Error> {
     if [jute::PING, jute::EVENT].contains(&reply.number) {
         return Ok(());

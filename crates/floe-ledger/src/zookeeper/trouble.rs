@@ -1,4 +1,4 @@
-//! What goes wrong between floe and ZooKeeper, each with its cause and the way out.
+//! Turns ZooKeeper's errors into the ledger's, each with its cause and the way out.
 
 use std::fmt;
 
@@ -8,22 +8,22 @@ use super::code;
 use crate::OpenError;
 use crate::remote::LOOK;
 
-/// What goes wrong on a connection.
+/// An error on a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Error {
     /// The server cannot be reached.
     Unreachable(String),
-    /// TLS with it could not be agreed on.
+    /// The TLS handshake failed.
     Tls(String),
-    /// None of several servers gave a session: what each of them did, and what the last one did.
+    /// None of several servers accepted a session: the errors of all, and the last one.
     Several(String, Box<Self>),
     /// The connection ended.
     Closed(String),
-    /// It ended before there was a session.
+    /// The connection ended before there was a session.
     NoSession,
-    /// An error of ZooKeeper's that is no answer.
+    /// An error code of ZooKeeper.
     Code(i32),
-    /// What came back is not ZooKeeper's protocol.
+    /// The server sent bytes that are not ZooKeeper's protocol.
     Garbled(&'static str),
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// While the ledger is opened, credentials that may not enter are what the user asked for.
+/// While the ledger is opened, rejected credentials are the user's error.
 pub(super) fn at_open(error: &Error, shown: &str) -> OpenError {
     match error {
         Error::Code(code::NO_AUTH | code::AUTH_FAILED | code::REQUIRES_AUTH) => {
@@ -50,7 +50,7 @@ pub(super) fn at_open(error: &Error, shown: &str) -> OpenError {
     }
 }
 
-/// In a running process a password may be changed and a right withdrawn, and given again: worth another try.
+/// While a process runs, a password may be changed, and a right withdrawn and given again: try again later.
 pub(super) fn at_work(error: &Error, shown: &str) -> LedgerError {
     match error {
         Error::Code(code::UNIMPLEMENTED) => LedgerError::Unfit(sentence(error, shown)),
@@ -92,7 +92,7 @@ fn way_out(error: &Error) -> &'static str {
     }
 }
 
-/// A code as ZooKeeper's documentation calls it.
+/// The name of a code in ZooKeeper's documentation.
 fn name(code: i32) -> &'static str {
     match code {
         code::UNIMPLEMENTED => "Unimplemented",

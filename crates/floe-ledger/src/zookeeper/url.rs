@@ -5,7 +5,7 @@ use crate::options::{self, Environment};
 use crate::remote::endpoint::Endpoint;
 use crate::remote::url::{COMMON, Form, OWN, Reach};
 
-/// The path where none is named.
+/// The path if the URL names none.
 const PATH: &str = "floe";
 
 static FORM: Form = Form {
@@ -14,7 +14,7 @@ static FORM: Form = Form {
     schemes: &["zookeeper"],
     port: 2181,
     unescaped: Some(&['@']),
-    // What endangers ranges here, no client can see: there is nothing that `unsafe` would allow.
+    // No client can see the settings that endanger ranges, so there is no option `unsafe`.
     options: &[COMMON, OWN],
     modes: &["disable", "prefer", "require", "verify-ca", "verify-full"],
     timeout: options::connect_timeout,
@@ -24,7 +24,7 @@ pub(super) struct Settings {
     pub(super) hosts: Vec<Endpoint>,
     /// Begins with a slash and does not end with one.
     pub(super) path: String,
-    /// `user:password`, as ZooKeeper's digest scheme has it.
+    /// `user:password`, as in ZooKeeper's digest scheme.
     pub(super) credentials: Option<String>,
     pub(super) reach: Reach,
 }
@@ -68,8 +68,8 @@ impl Settings {
                 );
             }
         };
-        // A certificate without a word is shown to a server that has TLS. Roots without a word are refused: `prefer` checks
-        // nothing.
+        // If the URL has a certificate and no `sslmode`, floe shows it to a server with TLS. Roots without `sslmode` are
+        // refused: `prefer` checks nothing.
         let mode = url.has_files().then(|| "prefer".to_owned());
         let path = format!("/{path}");
         let reach = url.reach(&hosts, &path, [mode, None])?;
@@ -77,7 +77,7 @@ impl Settings {
     }
 }
 
-/// Whether a part of a path reads the same here and in ZooKeeper's own tools.
+/// Whether a part of a path means the same to floe and to ZooKeeper's own tools.
 fn is_plain(part: &str) -> bool {
     let known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:+=".contains(&byte);
     !part.is_empty() && part != "." && part != ".." && part.bytes().all(known)

@@ -41,7 +41,7 @@ fn cases() -> Vec<(&'static str, BTreeSet<String>)> {
         ("floe completions ", set("bash elvish fish powershell zsh")),
         ("floe marks ", set("list raise")),
         ("floe sim --model ", models),
-        ("floe mint --kind ", set("snowflake segment counter dated uuid4 uuid7 ulid objectid ksuid nanoid")),
+        ("floe mint --kind ", floe::Kind::ALL.iter().map(ToString::to_string).collect()),
         ("floe mint --date ", set("yyyyMMdd yyyyMM yyyy yyMMdd yyMM yy")),
         ("floe serve --log-format ", set("text json")),
     ]
