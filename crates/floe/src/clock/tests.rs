@@ -654,7 +654,7 @@ fn an_era_ends_at_once_also_where_no_ticker_comes_by() {
 
 /// A clock that is read while nobody has the lock of the steady clock. It counts how often it was.
 #[derive(Clone, Default)]
-struct Unlocked(std::sync::Arc<std::sync::OnceLock<std::sync::Weak<Clock>>>, std::sync::Arc<AtomicI64>);
+struct Unlocked(std::sync::Arc<OnceLock<std::sync::Weak<Clock>>>, std::sync::Arc<AtomicI64>);
 
 impl TimeSource for Unlocked {
     fn read(&self) -> Reading {
