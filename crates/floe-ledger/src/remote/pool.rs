@@ -164,7 +164,8 @@ pub(crate) fn pause(failures: u32, random: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
     use floe::ledger::LedgerError;
 
@@ -176,14 +177,15 @@ mod tests {
     /// A server that numbers its connections.
     struct Numbered(AtomicU64, Reach);
 
+    fn reach() -> Reach {
+        let bounds = Bounds { max_wait: Duration::from_secs(10), connect: Duration::from_secs(10) };
+        let tls = Tls { wanted: Use::Never, verify: Verify::Nothing, own: None };
+        Reach { shown: "numbered:".to_owned(), bounds, tls, allows_unsafe: false }
+    }
+
     impl Numbered {
         fn new() -> Self {
-            let bounds = Bounds { max_wait: Duration::from_secs(10), connect: Duration::from_secs(10) };
-            let tls = Tls { wanted: Use::Never, verify: Verify::Nothing, own: None };
-            Self(
-                AtomicU64::new(0),
-                Reach { shown: "numbered:".to_owned(), bounds, tls, allows_unsafe: false },
-            )
+            Self(AtomicU64::new(0), reach())
         }
     }
 
@@ -222,6 +224,45 @@ mod tests {
         assert_eq!(again.link().ok(), Some(&mut 1), "one that was kept serves the next call");
         drop(again);
         assert_eq!(pool.lease().await.unwrap().link().ok(), Some(&mut 2), "and 0 went with 1");
+    }
+
+    /// Connections that a server closes: each is whether it has.
+    struct Closing(Reach);
+
+    impl Connect for Closing {
+        type Link = Arc<AtomicBool>;
+        type Error = ();
+
+        fn reach(&self) -> &Reach {
+            &self.0
+        }
+
+        async fn connect(&self, _: Wanted<'_>) -> Result<Connected<Self::Link>, Trouble<()>> {
+            Ok(Connected { link: Arc::default(), realm_id: None, remarks: Vec::new() })
+        }
+
+        fn is_closed(link: &Self::Link) -> bool {
+            link.load(Ordering::SeqCst)
+        }
+
+        fn at_work(&self, (): ()) -> LedgerError {
+            LedgerError::Unavailable("gone".to_owned())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_was_closed_while_it_was_idle_is_used_no_more() {
+        let pool = Pool::new(Closing(reach()), Opening::of("shop"));
+        for _ in 0..2 {
+            let mut lease = pool.lease().await.unwrap();
+            let link = Arc::clone(lease.link().unwrap());
+            assert!(!link.load(Ordering::SeqCst));
+            lease.keep();
+            let mut again = pool.lease().await.unwrap();
+            assert!(Arc::ptr_eq(again.link().unwrap(), &link), "it is open");
+            again.keep();
+            link.store(true, Ordering::SeqCst);
+        }
     }
 
     #[test]

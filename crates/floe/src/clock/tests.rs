@@ -652,6 +652,33 @@ fn an_era_ends_at_once_also_where_no_ticker_comes_by() {
     assert_eq!(clock.at_hand(), Some(stamp));
 }
 
+/// A clock that is read while nobody has the lock of the steady clock. It counts how often it was.
+#[derive(Clone, Default)]
+struct Unlocked(std::sync::Arc<OnceLock<std::sync::Weak<Clock>>>, std::sync::Arc<AtomicI64>);
+
+impl TimeSource for Unlocked {
+    fn read(&self) -> Reading {
+        let clock = self.0.get().and_then(std::sync::Weak::upgrade);
+        if clock.is_some_and(|clock| crate::sync::try_lock(&clock.steady).is_some()) {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+        reading(START, 0)
+    }
+}
+
+/// Another thread could look between such a reading and its use, which would then look like a clock that went back.
+#[test]
+fn no_clock_is_read_before_its_reading_can_be_used() {
+    let source = Unlocked::default();
+    let clock = std::sync::Arc::new(Clock::new(ClockPolicy::default(), Box::new(source.clone())));
+    source.0.set(std::sync::Arc::downgrade(&clock)).unwrap();
+    clock.tick();
+    clock.look();
+    clock.hear(None, MonoMillis::new(0), 0);
+    clock.start_at(UnixMillis::new(START));
+    assert_eq!(source.1.load(Ordering::Relaxed), 0, "the lock was held each time");
+}
+
 /// A check of the clock at a start has to answer by the time that the process then mints with.
 #[test]
 fn who_hears_the_ledgers_time_is_told_the_time_that_it_makes_right() {

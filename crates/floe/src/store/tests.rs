@@ -320,6 +320,9 @@ fn what_is_reserved_ahead_ends_at_the_largest_mark() {
     let record = store.text("mark/shop/n/visits");
     assert!(record.contains(&format!("mark {MAX_MARK} ")), "{record}");
     assert!(matches!(count(2), Err(LedgerError::Overflow { .. })));
+    // So does a floor behind which no such count fits. The store is not asked what it could not add.
+    let late = Reserve { floor: MAX_MARK - 1, create: false, ..ask(&Key::name(&name), 2) };
+    assert!(matches!(ledger.count(&late), Err(LedgerError::Overflow { .. })));
     assert_eq!(count(1), Ok(1));
 }
 

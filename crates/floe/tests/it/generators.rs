@@ -339,6 +339,20 @@ fn ticks_longer_than_any_caller_waits_are_minted_in_at_once_and_told_when_full()
     }
 }
 
+/// A window that begins within a tick holds the next one whole only if it is two ticks long.
+#[test]
+fn a_window_is_no_shorter_than_two_ticks_and_what_is_minted_ahead() {
+    let snowflake =
+        Definition::Snowflake { layout: layout("time:32 worker:10 sequence:21 tick=1s"), own: false };
+    let options = NameOptions { max_ahead: Duration::from_millis(500), ..NameOptions::default() };
+    for (window, fits) in [(2_499, false), (2_500, true)] {
+        let floe = Floe::builder().window(Duration::from_millis(window)).open(Memory::default()).unwrap();
+        let defined = floe.define(&Name::new("orders").unwrap(), &snowflake, &options);
+        assert_eq!(defined.is_ok(), fits, "{window}");
+        assert!(fits || defined.unwrap_err().to_string().contains("make it at least 2500 ms"));
+    }
+}
+
 #[test]
 fn names_that_share_a_generator_have_its_options_or_are_not_bound() {
     let (floe, late) = (patient(), Name::new("late").unwrap());

@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::sync::Barrier;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
 use floe::kind::Mint;
-use floe::ledger::Memory;
+use floe::ledger::{Ledger, LedgerError, Memory};
 use floe::{
     DatedShape, Definition, Floe, Id, KindRegistry, Layout, MintError, Name, NameOptions, Overflow,
     Properties, Registered, Segment, StopReason, Stopped, TextMinter,
@@ -112,6 +113,30 @@ fn a_name_that_is_served_is_not_asked_for_again() {
     assert!(floe.snowflake("late", Layout::TWITTER).is_err(), "a new one needs the ledger");
     assert!(floe.snowflake("tickets", Layout::TWITTER).is_err(), "it is a segment");
     assert!(floe.snowflake("orders", Layout::LEAF).is_err(), "it has another layout");
+}
+
+/// A ledger on which two that bind a name wait for each other, so that neither is served before the other has asked.
+struct Together(Memory, Barrier);
+
+impl Ledger for Together {
+    floe::__hand_on!(self => self.0; reserve give_back definition names raise list realm_id describe);
+
+    fn bind(&self, name: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
+        let bound = self.0.bind(name, definition, marked);
+        self.1.wait();
+        bound
+    }
+}
+
+#[test]
+fn threads_that_define_a_name_at_once_mint_from_one_supply() {
+    let floe = Floe::open(Together(Memory::default(), Barrier::new(2))).unwrap();
+    let segments: Vec<Segment> = thread::scope(|scope| {
+        let defining: Vec<_> = (0..2).map(|_| scope.spawn(|| floe.segment("tickets").unwrap())).collect();
+        defining.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let numbers: Vec<_> = segments.iter().map(|segment| segment.mint().unwrap().get()).collect();
+    assert_eq!(numbers, [1, 2]);
 }
 
 /// Polls once; nobody is woken.

@@ -158,6 +158,33 @@ fn a_name_past_its_horizon_says_so() {
     assert_eq!(past.state("orders"), NameState::Exhausted(said));
 }
 
+/// The last tick has come, and all of it was minted: nothing comes behind it, although the time is still one of the layout's.
+#[test]
+fn a_name_whose_last_id_was_minted_before_its_horizon_says_so() {
+    let layout: Layout = "time:27 worker:10 sequence:4 tick=1s epoch=2024-01-01T00:00:00Z".parse().unwrap();
+    let rig = Rig::at(layout.horizon().get() - 500);
+    let orders = rig.define("orders", &snowflake(&layout));
+    let generator: &Generator = orders.get().unwrap();
+    let try_mint = || match generator.try_mint() {
+        Ok(Outcome::Ready(_)) => Some(Ok(())),
+        Ok(Outcome::WaitUntil(_) | Outcome::NeedWindow) => None,
+        Err(error) => Some(Err(error)),
+    };
+    // Time stands.
+    let mint = || {
+        let minted = (0..100).find_map(|_| {
+            rig.settle();
+            try_mint()
+        });
+        minted.expect("something comes of it")
+    };
+    assert_eq!(mint(), Ok(()));
+    assert_eq!(rig.state("orders"), NameState::Ready);
+    let error = (0..16).find_map(|_| mint().err());
+    let Some(MintError::Exhausted(said)) = error else { panic!("{error:?}") };
+    assert_eq!(rig.state("orders"), NameState::Exhausted(said));
+}
+
 #[test]
 fn a_counter_that_is_used_up_says_so() {
     let floe = Floe::open(Memory::default()).unwrap();
@@ -195,6 +222,25 @@ fn a_name_whose_form_has_run_out_of_digits_says_so() {
             (said.split_once(" is used up").unwrap(), shown.split_once(" is used up").unwrap());
         assert_eq!(before.0, after.0);
     }
+}
+
+/// A new era drops the numbers in hand. Those that come are no smaller.
+#[test]
+fn a_name_whose_form_has_run_out_of_digits_says_so_in_a_new_era_too() {
+    let rig = Rig::at(NOW);
+    let seats = rig.define("seats", &Definition::SEGMENT.in_form("base62 bits=4".parse().unwrap()).unwrap());
+    let minted = (0..9).find_map(|_| {
+        let minted = seats.try_mint_many(15).unwrap();
+        rig.settle();
+        minted
+    });
+    assert_eq!(minted.unwrap().count(), 15);
+    let over = rig.state("seats");
+    assert!(matches!(over, NameState::Exhausted(_)), "{over:?}");
+    rig.floe.invalidate();
+    rig.settle();
+    let over = rig.state("seats");
+    assert!(matches!(over, NameState::Exhausted(_)), "{over:?}");
 }
 
 /// Sqids leaves out a number whose every text has a blocked word. The one behind it is minted.

@@ -592,6 +592,76 @@ fn a_ulid_does_not_go_on_from_bits_that_an_invalidation_overtook() {
     assert_eq!(ids.mint().unwrap().time().since(before.time()), 1);
 }
 
+/// Otherwise the last of them would be in the next millisecond, which may begin below it.
+#[test]
+fn a_draw_that_begins_a_millisecond_fits_it_to_the_last_id() {
+    for (count, fits) in [(4, true), (5, false), (32, false)] {
+        // The first of a millisecond is three short of the largest.
+        let mut words = [u64::MAX, u64::MAX - 3].into_iter().cycle();
+        let ids = UlidGenerator::of(Hands::at(START).origin(Random::given(move || words.next().unwrap())));
+        let many = ids.mint_many(count);
+        assert_eq!(many.is_ok(), fits, "{count}: {many:?}");
+        let mut minted = many.iter().flatten();
+        assert!(minted.all(|id| id.time().get() == START), "{count}: {many:?}");
+    }
+}
+
+/// A clock whose time is at hand, as while a machine mints fast, and what mints by it.
+fn at_hand(hands: &Hands, random: Random) -> (Arc<Clock>, Arc<Origin>) {
+    let clock = Arc::new(Clock::new(crate::ClockPolicy::default(), Box::new(hands.clone())));
+    clock.tick();
+    (Arc::clone(&clock), Origin::with_clock(clock, random))
+}
+
+/// With the time at hand each ID but the first goes by the lease, which knows the low half alone.
+#[test]
+fn the_low_half_of_a_ulid_carries_into_the_high_one_also_by_a_lease() {
+    let mut words = [7 << 48, u64::MAX - 3].into_iter().cycle();
+    let (_, origin) = at_hand(&Hands::at(START), Random::given(move || words.next().unwrap()));
+    let ids = UlidGenerator::of(origin);
+    let first = ids.mint().unwrap();
+    for more in 1..10 {
+        assert_eq!(ids.mint().unwrap().get(), first.get() + more);
+    }
+}
+
+#[test]
+fn a_millisecond_that_has_begun_at_hand_is_that_of_every_next_id() {
+    let hands = Hands::at(START);
+    let (clock, origin) = at_hand(&hands, seeded(5));
+    let (uuids, ulids) = (UuidV7Generator::of(Arc::clone(&origin), false), UlidGenerator::of(origin));
+    let (mut of_uuids, mut of_ulids) = (uuids.minter(), ulids.minter());
+    for millis in 0..20 {
+        let now = UnixMillis::new(START + millis);
+        for _ in 0..3 {
+            let times = [uuids.mint().unwrap().time(), of_uuids.mint().unwrap().time()];
+            assert_eq!(times, [Some(now); 2], "{millis}");
+            let times = [ulids.mint().unwrap().time(), of_ulids.mint().unwrap().time()];
+            assert_eq!(times, [now; 2], "{millis}");
+        }
+        hands.run(1);
+        clock.tick();
+    }
+}
+
+/// A copy of the process holds the same, and the next era may be at hand before the minter mints again.
+#[test]
+fn what_a_minter_has_drawn_ends_with_its_era_whether_the_next_one_is_at_hand_or_read() {
+    for ticks in [true, false] {
+        let (clock, origin) = at_hand(&Hands::at(START), seeded(6));
+        let mut uuids = UuidV7Generator::of(Arc::clone(&origin), false).minter();
+        let mut ulids = UlidGenerator::of(origin).minter();
+        let before = (uuids.mint().unwrap(), ulids.mint().unwrap());
+        clock.invalidate();
+        if ticks {
+            clock.tick();
+        }
+        let after = (uuids.mint().unwrap(), ulids.mint().unwrap());
+        assert!(order_bits(after.0) > order_bits(before.0) + 1, "at hand: {ticks}");
+        assert!(after.1.random().abs_diff(before.1.random()) > 1 << 40, "at hand: {ticks}");
+    }
+}
+
 /// Who took it at once would mint from what was drawn in the era before.
 #[test]
 fn the_time_of_a_new_era_is_at_hand_when_the_era_was_noticed() {

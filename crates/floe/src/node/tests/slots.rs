@@ -527,3 +527,37 @@ fn after_a_lost_question_the_next_slot_is_asked_for_like_any_other() {
     let next = rig.reserve().1;
     assert!(next.key != lost.key && next.token != lost.token, "{next:?}");
 }
+
+/// How many slots are asked for until the node has none left to ask for, where each is somebody's.
+fn refuse_all(rig: &mut Rig) -> usize {
+    rig.step();
+    let mut probes = 0;
+    while let Some(call) = rig.calls.pop_front() {
+        probes += 1;
+        rig.answer(call.id, refused(rig.now() + 60_000));
+        rig.step();
+    }
+    probes
+}
+
+/// Slots that were all taken once say nothing about later, when the node has had one and lost it.
+#[test]
+fn who_loses_a_slot_looks_at_all_others_also_after_a_time_when_all_were_taken() {
+    let mut rig = Rig::new(&Memory::default(), 3);
+    let stream = rig.twitter();
+    rig.mint(&stream);
+    assert_eq!(refuse_all(&mut rig), 1_024);
+    let look = rig.clock.look();
+    rig.hands.pass(rig.node.deadline(&look).unwrap().since(look.mono));
+    rig.mint(&stream);
+    let (id, request) = rig.reserve();
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer);
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+    let (_, end) = rig.node.groups[0].window().unwrap();
+    rig.other(&request.key, end.position().unwrap(), 5 * WINDOW, None);
+    rig.hands.pass(WINDOW / 2);
+    let renewal = rig.call();
+    rig.serve(renewal);
+    assert_eq!(refuse_all(&mut rig), 1_023, "all but the one that was lost");
+}
