@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use floe::ledger::conformance::{CASES, Realm, STORE_CASES, StoreRealm};
+use floe::ledger::conformance::{CASES, Realm};
 use floe::ledger::{Key, Ledger, LedgerError, Reserve, Token};
+use floe::store::conformance::{STORE_CASES, StoreRealm};
 use floe::store::{Entry, Place, Put, Store, Version};
 use floe_ledger::{OpenError, Opening};
 use serde_json::json;

@@ -129,8 +129,7 @@ pub(crate) async fn serve(
             break;
         };
         consumed += bytes;
-        // Without more input there is nothing to take a turn for, however long this took.
-        if after != Next::Read || consumed >= input.len() {
+        if after != Next::Read {
             next = after;
             break;
         }
@@ -243,8 +242,9 @@ pub(crate) async fn to_its_end(
             }
             buffers.held.goes_on();
             match next {
-                // After this much work for one client, others are served.
-                Next::Again if served < SHARE => yield_now().await,
+                // After this much work for one client, others are served. One slow request needs no turn: when its input
+                // is used up, there may be nothing left to do.
+                Next::Again if served < SHARE || (consumed > 0 && input.is_empty()) => yield_now().await,
                 Next::Again => turn = Some(client.turn().await),
                 Next::Close => {
                     farewell(stream).await;

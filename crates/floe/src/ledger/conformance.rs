@@ -15,8 +15,7 @@
 //! # floe::ledger::conformance::run(&fresh);
 //! ```
 //!
-//! For a [`Store`](crate::store::Store), [`run_store`] runs other cases first: those of the store alone, below the ledger
-//! that [`Stored`](crate::store::Stored) makes of it.
+//! A store of the module `store` has a suite of its own, for what it does below the ledger.
 //!
 //! A case that fails panics, and names the broken rule. If realms share a server, give the suite realms that share it,
 //! so that [`CASES`] also tests that they are separate.
@@ -31,15 +30,12 @@ use std::thread;
 use super::{Key, Ledger, LedgerError, Record, Reply, Reserve, Token};
 use crate::name::Name;
 
-pub use stores::StoreRealm;
-
 mod counting;
 mod giving_back;
 mod records;
 mod reserving;
-mod stores;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// A fresh realm of the ledger under test. The suite does not use it after it is dropped.
 pub struct Realm {
@@ -78,11 +74,11 @@ impl Realm {
     }
 }
 
-/// One case of the suite: about a ledger, or about a store where `R` is [`StoreRealm`].
+/// One case of a suite: of this one, unless `R` is a realm of another.
 pub struct Case<R = Realm> {
     /// Its name, in snake case.
     pub name: &'static str,
-    check: fn(&dyn Fn() -> R),
+    pub(crate) check: fn(&dyn Fn() -> R),
 }
 
 impl<R> Clone for Case<R> {
@@ -115,15 +111,6 @@ impl<R> Case<R> {
     }
 }
 
-/// Every case about a store alone, in the order in which [`run_store`] runs them.
-pub const STORE_CASES: &[Case<StoreRealm>] = &[
-    Case { name: "swaps_only_what_was_read", check: stores::swaps_only_what_was_read },
-    Case { name: "one_swap_wins", check: stores::one_swap_wins },
-    Case { name: "one_of_many_makes_the_record", check: stores::one_of_many_makes_the_record },
-    Case { name: "lists_each_key_once_in_order", check: stores::lists_each_key_once_in_order },
-    Case { name: "the_longest_come_back_whole", check: stores::the_longest_come_back_whole },
-];
-
 /// Checks that a slot whose record was deleted stays missing. `delete` must delete the record of a key from the store, and
 /// nothing else, as a person who tidies up would. An adapter runs this in addition to the cases, on a ledger of a
 /// separate realm.
@@ -147,16 +134,6 @@ pub fn check_deleted(connect: &dyn Fn() -> Box<dyn Ledger>, delete: &dyn Fn(&Key
 /// If the ledger breaks a rule; the message names it.
 pub fn run(fresh: &dyn Fn() -> Realm) {
     for case in CASES {
-        case.check(fresh);
-    }
-}
-
-/// Runs every case about a store, in order, up to the first that fails. [`StoreRealm`] has an example.
-///
-/// # Panics
-/// If the store breaks a rule; the message names it.
-pub fn run_store(fresh: &dyn Fn() -> StoreRealm) {
-    for case in STORE_CASES {
         case.check(fresh);
     }
 }
@@ -245,12 +222,12 @@ ledger_conformance_cases!(@table);
 
 /// What the cases say of a ledger that breaks a rule.
 #[track_caller]
-fn hold(condition: bool, rule: &str, found: &dyn Debug) {
+pub(crate) fn hold(condition: bool, rule: &str, found: &dyn Debug) {
     assert!(condition, "this ledger breaks a rule: {rule}. Found: {found:?}");
 }
 
 #[track_caller]
-fn equal<T: PartialEq + Debug>(found: T, expected: T, rule: &str) {
+pub(crate) fn equal<T: PartialEq + Debug>(found: T, expected: T, rule: &str) {
     assert!(
         found == expected,
         "this ledger breaks a rule: {rule}.\n   found: {found:?}\nexpected: {expected:?}"
@@ -259,7 +236,7 @@ fn equal<T: PartialEq + Debug>(found: T, expected: T, rule: &str) {
 
 /// The value of a call that has no reason to fail: the suite puts in no faults.
 #[track_caller]
-fn done<T>(result: Result<T, LedgerError>) -> T {
+pub(crate) fn done<T>(result: Result<T, LedgerError>) -> T {
     match result {
         Ok(value) => value,
         Err(error) => failed(&error),
@@ -275,7 +252,7 @@ fn failed(error: &LedgerError) -> ! {
 /// Randomness and valid names are what the tester has; there is nothing to go on with otherwise.
 #[track_caller]
 #[expect(clippy::unwrap_used, reason = "a tester without randomness cannot test")]
-fn token() -> Token {
+pub(crate) fn token() -> Token {
     Token::random().unwrap()
 }
 
@@ -336,7 +313,7 @@ fn mark(ledger: &dyn Ledger, key: &Key) -> Option<u64> {
 }
 
 /// What `work` returns on each of `callers` threads that set out together, in the order of their numbers.
-fn together<T: Send>(callers: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub(crate) fn together<T: Send>(callers: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let (start, work) = (Barrier::new(callers), &work);
     let start = &start;
     thread::scope(|scope| {

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use floe::Name;
-use floe::ledger::conformance::{self, StoreRealm};
 use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Reply, Reserve};
+use floe::store::conformance::{self as of_stores, StoreRealm};
 use floe_ledger::{OpenError, Opening};
 use floe_testbed::{Proxy, Server};
 
@@ -100,7 +100,7 @@ pub(crate) fn open(url: &str) -> Box<dyn Ledger> {
 /// Runs the cases of the conformance suite about what is below the ledger: they compare, swap and list.
 pub(crate) fn the_store_alone_conforms<S: Deref<Target = Server>>(rig: &Rig<S>) {
     let realms = AtomicUsize::new(0);
-    conformance::run_store(&|| {
+    of_stores::run_store(&|| {
         let url = (rig.url)(rig.server.port(), "max_wait=60s");
         let opening = Opening::of(&format!("realm-{}", realms.fetch_add(1, Ordering::Relaxed)));
         StoreRealm::new(move || opening.__open_store(&url).unwrap().unwrap())

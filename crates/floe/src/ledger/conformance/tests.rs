@@ -226,7 +226,7 @@ impl Broken {
 }
 
 /// The time in which others come between a check and a write.
-pub(super) fn meanwhile() {
+pub(crate) fn meanwhile() {
     let (never, lock) = (Condvar::new(), Mutex::new(()));
     drop(never.wait_timeout(lock.lock().unwrap(), Duration::from_millis(2)).unwrap());
 }

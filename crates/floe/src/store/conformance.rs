@@ -1,9 +1,9 @@
-//! What a [`Store`] has to do below the policy of a ledger: compare, swap and list.
+//! The conformance suite of a [`Store`]: what it has to do below the policy of a ledger. It compares, swaps and lists.
 
 use std::collections::BTreeMap;
 
-use super::{done, equal, hold, together, token};
-use crate::store::{Entry, Place, Put, Store, Version};
+use super::{Entry, Place, Put, Store, Version};
+use crate::ledger::conformance::{Case, done, equal, hold, together, token};
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +38,7 @@ mod tests;
 /// #         "a map".to_owned()
 /// #     }
 /// # }
-/// use floe::ledger::conformance::{self, StoreRealm};
+/// use floe::store::conformance::{self, StoreRealm};
 /// use floe::store::{Place, Store};
 ///
 /// // `Map` is the map of the example of `Store`. All realms of this test are in one.
@@ -65,6 +65,25 @@ impl StoreRealm {
     fn connect(&self) -> Connection {
         let (store, place) = (self.0)();
         Connection { store, place }
+    }
+}
+
+/// Every case about a store alone, in the order in which [`run_store`] runs them.
+pub const STORE_CASES: &[Case<StoreRealm>] = &[
+    Case { name: "swaps_only_what_was_read", check: swaps_only_what_was_read },
+    Case { name: "one_swap_wins", check: one_swap_wins },
+    Case { name: "one_of_many_makes_the_record", check: one_of_many_makes_the_record },
+    Case { name: "lists_each_key_once_in_order", check: lists_each_key_once_in_order },
+    Case { name: "the_longest_come_back_whole", check: the_longest_come_back_whole },
+];
+
+/// Runs every case about a store, in order, up to the first that fails. [`StoreRealm`] has an example.
+///
+/// # Panics
+/// If the store breaks a rule; the message names it.
+pub fn run_store(fresh: &dyn Fn() -> StoreRealm) {
+    for case in STORE_CASES {
+        case.check(fresh);
     }
 }
 
@@ -125,7 +144,7 @@ fn refused_without_reason(key: &str, put: &Put) -> ! {
     panic!("this ledger breaks a rule: only a write with another version is refused. Found: {put:?} of {key}")
 }
 
-pub(super) fn swaps_only_what_was_read(fresh: &dyn Fn() -> StoreRealm) {
+fn swaps_only_what_was_read(fresh: &dyn Fn() -> StoreRealm) {
     const OLD: &str = "a write with an old version is refused and changes nothing";
     const OVER: &str = "a write that expects no record is refused over a record and changes nothing";
     const NONE: &str = "a write that expects a record is refused where there is none and makes none";
@@ -187,7 +206,7 @@ fn race(connections: &[Connection], key: &str, expected: Option<&Version>, rule:
     Some(version)
 }
 
-pub(super) fn one_swap_wins(fresh: &dyn Fn() -> StoreRealm) {
+fn one_swap_wins(fresh: &dyn Fn() -> StoreRealm) {
     const ROUNDS: usize = 20;
     let realm = fresh();
     let connections: Vec<_> = (0..CONNECTIONS).map(|_| realm.connect()).collect();
@@ -199,7 +218,7 @@ pub(super) fn one_swap_wins(fresh: &dyn Fn() -> StoreRealm) {
     }
 }
 
-pub(super) fn one_of_many_makes_the_record(fresh: &dyn Fn() -> StoreRealm) {
+fn one_of_many_makes_the_record(fresh: &dyn Fn() -> StoreRealm) {
     const RECORDS: usize = 60;
     let realm = fresh();
     let connections: Vec<_> = (0..CONNECTIONS).map(|_| realm.connect()).collect();
@@ -209,7 +228,7 @@ pub(super) fn one_of_many_makes_the_record(fresh: &dyn Fn() -> StoreRealm) {
     }
 }
 
-pub(super) fn lists_each_key_once_in_order(fresh: &dyn Fn() -> StoreRealm) {
+fn lists_each_key_once_in_order(fresh: &dyn Fn() -> StoreRealm) {
     const RULE: &str = "list returns the keys that begin with the prefix, byte for byte, after `after`, each once, in byte order, \
                         at most `limit` of them, and none of another realm";
     const KEYS: [&str; 14] = [
@@ -261,7 +280,7 @@ pub(super) fn lists_each_key_once_in_order(fresh: &dyn Fn() -> StoreRealm) {
     }
 }
 
-pub(super) fn the_longest_come_back_whole(fresh: &dyn Fn() -> StoreRealm) {
+fn the_longest_come_back_whole(fresh: &dyn Fn() -> StoreRealm) {
     const RULE: &str = "a record of 64 KiB under a key of 400 bytes comes back byte for byte";
     const NOTE: &str = "%é🎫'\"\\\\{}";
     let realm = fresh();

@@ -5,10 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::super::tests::meanwhile;
-use super::super::{Case, STORE_CASES, run_store};
-use super::{BTreeMap, Entry, Place, Put, Store, StoreRealm, Version};
+use super::{BTreeMap, Case, Entry, Place, Put, STORE_CASES, Store, StoreRealm, Version, run_store};
 use crate::ledger::LedgerError;
+use crate::ledger::conformance::tests::meanwhile;
 
 /// One way to be no store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
