@@ -48,6 +48,7 @@ use crate::ledger::LedgerError;
 use crate::time::UnixMillis;
 
 mod change;
+#[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod content;
 mod place;
@@ -69,7 +70,7 @@ pub use stored::Stored;
 /// An error is [`LedgerError::Unavailable`] if the caller may retry, whether or not a write took effect, and
 /// [`LedgerError::Unfit`] if a person must look at the store first.
 ///
-/// The conformance suite has cases about a store alone: [`conformance::run_store`].
+/// The conformance suite has cases about a store alone: `floe::store::conformance::run_store`.
 ///
 /// ```
 /// use std::collections::BTreeMap;
