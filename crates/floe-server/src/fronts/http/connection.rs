@@ -111,7 +111,9 @@ fn by_http2(
         .initial_stream_window_size(64 << 10)
         .initial_connection_window_size(256 << 10)
         .max_send_buf_size(64 << 10)
-        .max_pending_accept_reset_streams(32);
+        // So many requests that were taken back before they began are an attack. Among the few bytes that are read at once
+        // there are seldom more.
+        .max_pending_accept_reset_streams(8);
     let connection = builder.serve_connection(TokioIo::new(guard), requests);
     let mut turns = InTurns::new(Arc::clone(client), busy);
     Box::pin(async move {
