@@ -6,8 +6,8 @@
 //! turn, in one queue with its like. Only as many connections have a turn at once as there are threads.
 //!
 //! A turn ends when the connection has to wait for anything: a slow ledger or a client that does not read holds up
-//! nobody else. A connection that waits for its turn should hold little memory. So
-//! it reads only a [`LITTLE`] at once before that.
+//! nobody else. A connection that waits for its turn should hold little memory. So it reads only a [`LITTLE`] at once
+//! before that.
 
 use std::sync::Arc;
 use std::time::Duration;

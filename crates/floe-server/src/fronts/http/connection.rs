@@ -178,9 +178,8 @@ fn by_http1(
         builder.max_headers(limits.header_count + 1);
     }
     let mut connection = builder.serve_connection(TokioIo::new(guard), requests);
-    let client = Arc::clone(client);
+    let mut turns = InTurns::new(Arc::clone(client), busy.clone());
     Box::pin(async move {
-        let mut turns = InTurns::new(client, busy.clone());
         let ended = {
             let mut stops = pin!(draining.wait_for(|draining| *draining));
             let mut stopped = false;
