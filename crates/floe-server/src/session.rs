@@ -242,9 +242,11 @@ pub(crate) async fn to_its_end(
             }
             buffers.held.goes_on();
             match next {
-                // After this much work for one client, others are served. One slow request needs no turn: when its input
-                // is used up, there may be nothing left to do.
-                Next::Again if served < SHARE || (consumed > 0 && input.is_empty()) => yield_now().await,
+                // One slow request needs no turn: when its input is used up, there may be nothing left to do. A pause here
+                // would let the next request come, as if it had been there.
+                Next::Again if consumed > 0 && input.is_empty() => {}
+                // After this much work for one client, others are served.
+                Next::Again if served < SHARE => yield_now().await,
                 Next::Again => turn = Some(client.turn().await),
                 Next::Close => {
                     farewell(stream).await;
