@@ -14,25 +14,24 @@ mod tests;
 /// # use std::{collections::BTreeMap, sync::{Arc, Mutex, atomic::{AtomicU32, Ordering}}};
 /// # use floe::{LedgerError, store::{Entry, Put, Version}};
 /// # #[derive(Clone, Default)]
-/// # struct Map(Arc<Mutex<BTreeMap<String, (u64, String)>>>);
+/// # struct Map(Arc<Mutex<BTreeMap<String, String>>>);
 /// # impl Store for Map {
 /// #     fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
 /// #         let found = self.0.lock().unwrap().get(key).cloned();
-/// #         Ok(found.map(|(version, text)| Entry { version: Version::from(version), text }))
+/// #         Ok(found.map(|text| Entry { version: Version::new(&text), text }))
 /// #     }
 /// #     fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
 /// #         let mut map = self.0.lock().unwrap();
-/// #         let found = map.get(key).map_or(0, |(version, _)| *version);
-/// #         if expected.map_or(0, |version| version.number().unwrap_or(0)) != found {
+/// #         if map.get(key).map(String::as_str) != expected.map(Version::as_str) {
 /// #             return Ok(Put::Conflict);
 /// #         }
-/// #         map.insert(key.to_owned(), (found + 1, text.to_owned()));
-/// #         Ok(Put::Done(Version::from(found + 1)))
+/// #         map.insert(key.to_owned(), text.to_owned());
+/// #         Ok(Put::Done(Version::new(text)))
 /// #     }
 /// #     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
 /// #         let map = self.0.lock().unwrap();
 /// #         let below = map.iter().filter(|(key, _)| key.starts_with(prefix) && key.as_str() > after);
-/// #         Ok(below.take(limit).map(|(key, (_, text))| (key.clone(), text.clone())).collect())
+/// #         Ok(below.take(limit).map(|(key, text)| (key.clone(), text.clone())).collect())
 /// #     }
 /// #     fn describe(&self) -> String {
 /// #         "a map".to_owned()
