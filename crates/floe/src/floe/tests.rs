@@ -55,7 +55,6 @@ fn the_pages_say_the_defaults() {
         // Windows.
         ("docs/configuration", format!("The default is {embedded} s on the embedded ledger")),
         ("docs/configuration", format!("fail together anyway, and {shared} s on a shared one")),
-        ("docs/choose", format!("The default is {embedded} s on SQLite, and {shared} s on a shared ledger")),
         (
             "docs/questions",
             format!("The default window is {embedded} s on SQLite and {shared} s on a shared ledger"),
@@ -141,7 +140,7 @@ fn the_pages_say_the_defaults() {
             "docs/ledgers",
             format!("looks at {LOOKED_AT} other realms at most, and names {}", word(TOLD_OF as u64)),
         ),
-        ("docs/library", format!("`define_many` asks for {} at a time", word(DEFINED_AT_ONCE as u64))),
+        ("docs/library", format!("`define_many` makes {} at a time", word(DEFINED_AT_ONCE as u64))),
     ];
     let missing = said.iter().filter(|(name, sentence)| !page(name).contains(sentence.as_str()));
     let missing: Vec<_> =
