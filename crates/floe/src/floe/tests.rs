@@ -87,7 +87,9 @@ fn the_pages_say_the_defaults() {
             format!("only time and sequence together have at most {}", Layout::MAX_POSITION_BITS),
         ),
         ("docs/configuration", format!("All fields together have at most {} bits", Id::BITS)),
-        ("README", format!("{nodes} worker ids, {each} IDs a millisecond for each")),
+        ("README", format!("{nodes} worker ids, {each} IDs a millisecond for each, until {year}")),
+        ("README", format!("at most one ID in {} ns", 1_000_000 / a_tick)),
+        ("docs/questions", format!("`twitter`'s in {year}.")),
         ("docs/questions", format!("{nodes} nodes, {each} IDs a millisecond each, until {year}")),
         ("docs/kubernetes", format!("The layout `twitter` has {nodes} of them")),
         ("docs/configuration", format!("`twitter` has {each} IDs a millisecond, {a_second} a second")),
@@ -105,6 +107,14 @@ fn the_pages_say_the_defaults() {
             ),
         ),
         ("docs/clients", format!("one batch of `min_step` numbers ({};", grouped(options.min_step))),
+        (
+            "docs/kinds",
+            format!(
+                "from `min_step` ({}) to `max_step` ({})",
+                grouped(options.min_step),
+                grouped(options.max_step)
+            ),
+        ),
         // Clocks.
         ("docs/guarantees", format!("goes on at {} % of the monotonic clock's rate", 100 - 100 / SLEW)),
         ("docs/guarantees", format!("jumps ahead by more than {} seconds", word(FOLLOWED_MS / 1_000))),
