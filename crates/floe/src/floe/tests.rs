@@ -116,7 +116,6 @@ fn the_pages_say_the_defaults() {
             "docs/guarantees",
             format!("still more than {} seconds apart, it reserves no window", word(APART_MS / 1_000)),
         ),
-        ("docs/configuration", format!("within {} seconds of the ledger's", word(APART_MS / 1_000))),
         ("docs/operating", format!("the two are more than {} seconds apart", word(APART_MS / 1_000))),
         (
             "docs/operating",
