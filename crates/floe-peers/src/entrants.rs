@@ -218,8 +218,7 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "com.baomidou:mybatis-plus-core, Sequence.java",
         setting: "worker ids by hand",
         store: "",
-        rule: "The operator gives each process its worker id. It waits for a clock that is up to 5 ms behind; \
-               further behind is an error. It writes nothing down.",
+        rule: "The operator gives each process its worker id. The rest is as in `mybatis-plus`.",
         read: "baomidou/mybatis-plus 0707918 (3.5.7): Sequence.java (nextId, tilNextMillis)",
         play: |s, h, m| play(peers::mybatis_plus::MybatisPlus { configured: true }, s, h, m),
     },
@@ -240,9 +239,7 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "cn.hutool:hutool-core, Snowflake.java",
         setting: "worker ids by hand",
         store: "",
-        rule: "The operator gives each process its worker id. A generator whose clock is less than 2 s behind counts \
-               on in the last ID's millisecond, up to 4,096 IDs. After that, or further behind, it refuses. It \
-               writes nothing down.",
+        rule: "The operator gives each process its worker id. The rest is as in `hutool`.",
         read: "dromara/hutool 95a363c (5.8.29): Snowflake.java (nextId, tilNextMillis)",
         play: |s, h, m| play(peers::hutool::Hutool { configured: true }, s, h, m),
     },
@@ -262,9 +259,7 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "io.seata:seata-common, IdWorker.java",
         setting: "worker ids by hand",
         store: "",
-        rule: "The operator gives each process its worker id. Time and sequence are one counter that begins at the \
-               clock's time when the process starts and then only counts; the clock only slows it down. It writes \
-               nothing down.",
+        rule: "The operator gives each process its worker id. The rest is as in `seata`.",
         read: "apache/incubator-seata f43e2a9 (2.0.0): IdWorker.java (nextId, waitIfNecessary)",
         play: |s, h, m| play(peers::seata::Seata { configured: true }, s, h, m),
     },
@@ -295,9 +290,7 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "com.github.f4b6a3:tsid-creator, TsidFactory.java",
         setting: "worker ids by hand",
         store: "",
-        rule: "The operator gives each process its node. The counter begins at random in each millisecond. While the \
-               clock is not past the last ID, the counter goes on, even into the next millisecond. Nothing is \
-               refused. It writes nothing down.",
+        rule: "The operator gives each process its node. The rest is as in `tsid`.",
         read: "f4b6a3/tsid-creator c5e0282 (5.2.6): TsidFactory.java (create, getTime, getRandomCounter)",
         play: |s, h, m| play(peers::tsid::Tsid { configured: true }, s, h, m),
     },
