@@ -129,8 +129,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "baidu/uid-generator, DefaultUidGenerator.java",
         setting: "the default generator, with its README's bits",
         store: "the database",
-        rule: "Each start inserts a row into a table: its number is a worker id that was never used before. The clock is read for each \
-               ID, and while it is behind the last ID's second the generator refuses.",
+        rule: "Worker ids are as in `baidu`. The clock is read for each ID, and while it is behind the last ID's \
+               second the generator refuses.",
         read: "baidu/uid-generator 2fcbc13: DefaultUidGenerator.java (nextId, getCurrentSecond), \
                DisposableWorkerIdAssigner.java",
         play: |s, h, m| play(peers::baidu::Baidu::new(false), s, h, m),
