@@ -5,9 +5,9 @@
 //! kind](#choosing-a-kind) · [Async and blocking](#async-and-blocking) · [Testing](#testing)
 //!
 //! # The idea
-//! A ledger has one number for each name and worker id, the *mark*. A node moves the mark ahead, and waits until the ledger
-//! has stored it. Then it mints IDs between the old mark and the new one, in memory. Every node begins at the mark,
-//! also after a crash. So no two ranges overlap, and a crash can only skip IDs.
+//! A ledger has one number for each name and worker id, the *mark*. A node moves the mark ahead, and waits until the
+//! ledger has stored it. Then it mints IDs between the old mark and the new one, in memory. Every node begins at the
+//! mark, also after a crash. So no two ranges overlap, and a crash can only skip IDs.
 //!
 //! For numbers the range is a *segment*. For a [snowflake](Generator) it is a *window* of time in one *slot*, the record
 //! of a worker id.
@@ -27,8 +27,8 @@
 //! # The clock
 //! A snowflake's time comes from the *steady clock*, which does not go back with the wall clock. If the wall clock
 //! goes back a little, the steady clock waits. If it goes back by up to [`Builder::max_hold`] (an hour), the steady
-//! clock goes on, a little slower, until the two meet. Beyond that, snowflakes and dated names stop until the clock is set right; all
-//! other kinds go on.
+//! clock goes on, a little slower, until the two meet. Beyond that, snowflakes and dated names stop until the clock
+//! is set right; all other kinds go on.
 //!
 //! ```
 //! use floe::{Floe, Layout};
