@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Run the server until SIGTERM or SIGINT, then drain and give the unused ranges back
+    /// Run the server until a signal stops it, then drain and give the unused ranges back
     Serve(Box<Serve>),
     /// Print new IDs, one per line
     Mint(Box<Mint>),
@@ -605,7 +605,7 @@ pub(crate) struct Fleet {
 
 /// The mixes of `--faults`, which stand alone.
 pub(crate) const MIXES: [(&str, &str); 3] = [
-    ("contract", "a mix of all that floe's contract covers: the classes from skew to snapshot"),
+    ("contract", "a mix of all that floe's promise covers: the classes from skew to snapshot"),
     (
         "all",
         "a mix of everything; the ledger loses writes, and floe repeats IDs as its documentation predicts",

@@ -59,9 +59,10 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "apache/shardingsphere, SnowflakeKeyGenerateAlgorithm.java",
         setting: "cluster mode: worker ids from ZooKeeper",
         store: "ZooKeeper",
-        rule: "A compute node claims the lowest free worker id in ZooKeeper, as an ephemeral node with a session of 60 s. A \
-               node that lost its session keeps minting until its client has noticed. Nothing is written about the time, so the next \
-               owner of an id begins at its own clock. It waits for a clock that is up to 10 ms behind.",
+        rule: "A process claims the lowest free worker id in ZooKeeper, by an ephemeral record with a session of 60 \
+               s. A process that lost its session keeps minting until its client has noticed. Nothing is written \
+               about the time, so the next owner of an id begins at its own clock. A process waits for a clock that \
+               is up to 10 ms behind.",
         read: "apache/shardingsphere 07ef827: SnowflakeKeyGenerateAlgorithm.java (generateKey), ClusterWorkerIdGenerator.java, \
                ZookeeperRepository.java (buildCuratorClient, waitForCacheClose), SessionConnectionReconnectListener.java",
         play: |s, h, m| play(peers::shardingsphere::ShardingSphere::cluster(), s, h, m),
@@ -71,8 +72,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "apache/shardingsphere, StandaloneWorkerIdGenerator.java",
         setting: "outside of cluster mode: worker id 0, where no `worker-id` is configured",
         store: "",
-        rule: "Outside of cluster mode each node is worker 0 unless its configuration says otherwise. Two of them mint the same \
-               IDs whenever they mint in one millisecond.",
+        rule: "Outside of cluster mode each node is worker 0 unless its configuration says otherwise. Two of them \
+               can mint the same ID in one millisecond. The documentation recommends cluster mode for production.",
         read: "apache/shardingsphere 07ef827: StandaloneWorkerIdGenerator.java (generate)",
         play: |s, h, m| play(peers::shardingsphere::ShardingSphere::standalone(), s, h, m),
     },
@@ -81,8 +82,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "apache/shardingsphere, StandaloneWorkerIdGenerator.java",
         setting: "the same, with a `worker-id` in each node's configuration",
         store: "",
-        rule: "Outside of cluster mode a node is the worker that its configuration names. It writes nothing down: a new process knows \
-               nothing of the last key. It waits for a clock that is up to 10 ms behind; further behind is an error.",
+        rule: "Outside of cluster mode a node is the worker that its configuration names. It writes nothing down. It \
+               waits for a clock that is up to 10 ms behind; further behind is an error.",
         read: "apache/shardingsphere 4a454a0: StandaloneWorkerIdGenerator.java (generate); 07ef827: SnowflakeKeyGenerateAlgorithm.java \
                (generateKey)",
         play: |s, h, m| play(peers::shardingsphere::ShardingSphere::configured(), s, h, m),
@@ -106,8 +107,8 @@ pub const ENTRANTS: &[Entrant] = &[
         setting: "machine ids from Redis, the default: names that change at every start",
         store: "Redis",
         rule: "A process gets a machine id from Redis: a new one, or one that was given back or not guarded for five \
-               minutes. A guardian writes the clock there every minute. A stop gives the id back while the web server still \
-               mints.",
+               minutes. A guardian writes the clock there every minute. A stop gives the id back in the last phase \
+               of Spring's lifecycle, which stops first: the web server still mints.",
         read: "Ahoo-Wang/CosId fc29da0: AbstractSnowflakeId.java, AbstractMachineIdDistributor.java (distribute, revert), \
                CosIdMachineAutoConfiguration.java, CosIdMachineIdLifecycle.java",
         play: |s, h, m| play(peers::cosid::CosId::new(false), s, h, m),
@@ -117,8 +118,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "baidu/uid-generator, CachedUidGenerator.java",
         setting: "the cached generator, with its README's bits",
         store: "the database",
-        rule: "Each start inserts a row into a table: its number is a worker id that was never used before. A ring is filled with the \
-               IDs of one second after the other; the clock is read only at the start.",
+        rule: "Each start inserts a row into a table: its number is a worker id that was never used before. A ring \
+               is filled with IDs in advance, second after second; the clock is read only at the start.",
         read: "baidu/uid-generator 2fcbc13: CachedUidGenerator.java (nextIdsForOneSecond), BufferPaddingExecutor.java \
                (paddingBuffer), RingBuffer.java (put, take), DisposableWorkerIdAssigner.java",
         play: |s, h, m| play(peers::baidu::Baidu::new(true), s, h, m),
@@ -128,8 +129,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "baidu/uid-generator, DefaultUidGenerator.java",
         setting: "the default generator, with its README's bits",
         store: "the database",
-        rule: "Each start inserts a row into a table: its number is a worker id that was never used before. The clock is read for each \
-               ID, and while it is behind the last ID's second the generator refuses.",
+        rule: "Worker ids are as in `baidu`. The clock is read for each ID, and while it is behind the last ID's \
+               second the generator refuses.",
         read: "baidu/uid-generator 2fcbc13: DefaultUidGenerator.java (nextId, getCurrentSecond), \
                DisposableWorkerIdAssigner.java",
         play: |s, h, m| play(peers::baidu::Baidu::new(false), s, h, m),
@@ -139,9 +140,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "yitter/IdGenerator, Go/source/idgen/SnowWorkerM1.go",
         setting: "method 1, the default; worker ids by hand",
         store: "",
-        rule: "The operator gives each process its worker id. While the clock is behind, each ID has an earlier \
-               millisecond, and one of four reserved sequence numbers. When a millisecond is used up, the generator goes \
-               ahead of the clock. It writes nothing down.",
+        rule: "The operator gives each process its worker id. While the clock is behind, IDs get milliseconds before \
+               the last ID's, and one of four reserved sequence numbers. When a millisecond is used up, the \
+               generator goes ahead of the clock. It writes nothing down.",
         read: "yitter/IdGenerator 942ba6a: Go/source/idgen/SnowWorkerM1.go (NextNormalId, NextOverCostId)",
         play: |s, h, m| play(peers::yitter::Yitter, s, h, m),
     },
@@ -205,9 +206,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "com.baomidou:mybatis-plus-core, Sequence.java",
         setting: "the default: worker ids made of MAC address and process id",
         store: "",
-        rule: "Five bits of the network card's address, and five of a hash of those and the process id, are the worker \
-               id: nothing makes sure that two processes differ. It waits for a clock that is up to 5 ms behind; further \
-               behind is an error. It writes nothing down: a new process knows nothing of the last ID.",
+        rule: "Five bits of the network card's address, and five of a hash of those and the process id, are the \
+               worker id: nothing makes sure that two processes differ. It waits for a clock that is up to 5 ms \
+               behind; further behind is an error. It writes nothing down.",
         read: "baomidou/mybatis-plus 0707918 (3.5.7): Sequence.java (nextId, tilNextMillis, getDatacenterId, \
                getMaxWorkerId)",
         play: |s, h, m| play(peers::mybatis_plus::MybatisPlus::default(), s, h, m),
@@ -217,8 +218,7 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "com.baomidou:mybatis-plus-core, Sequence.java",
         setting: "worker ids by hand",
         store: "",
-        rule: "The operator gives each process its worker id. It waits for a clock that is up to 5 ms behind; further \
-               behind is an error. It writes nothing down: a new process knows nothing of the last ID.",
+        rule: "The operator gives each process its worker id. The rest is as in `mybatis-plus`.",
         read: "baomidou/mybatis-plus 0707918 (3.5.7): Sequence.java (nextId, tilNextMillis)",
         play: |s, h, m| play(peers::mybatis_plus::MybatisPlus { configured: true }, s, h, m),
     },
@@ -228,9 +228,8 @@ pub const ENTRANTS: &[Entrant] = &[
         setting: "the default: worker ids made of MAC address and process id",
         store: "",
         rule: "As in `mybatis-plus`, the network card's address and the process id make the worker id. A generator \
-               whose clock is less than 2 s behind counts on in the last ID's millisecond, up to 4,096 IDs. \
-               After that, or further behind, it refuses. It writes nothing down: a new process knows nothing of the \
-               last ID.",
+               whose clock is less than 2 s behind counts on in the last ID's millisecond, up to 4,096 IDs. After \
+               that, or further behind, it refuses. It writes nothing down.",
         read: "dromara/hutool 95a363c (5.8.29): Snowflake.java (nextId, tilNextMillis), IdUtil.java (getSnowflake, \
                getDataCenterId, getWorkerId)",
         play: |s, h, m| play(peers::hutool::Hutool::default(), s, h, m),
@@ -240,9 +239,7 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "cn.hutool:hutool-core, Snowflake.java",
         setting: "worker ids by hand",
         store: "",
-        rule: "The operator gives each process its worker id. A generator whose clock is less than 2 s behind counts \
-               on in the last ID's millisecond, up to 4,096 IDs. After that, or further behind, it refuses. It writes \
-               nothing down: a new process knows nothing of the last ID.",
+        rule: "The operator gives each process its worker id. The rest is as in `hutool`.",
         read: "dromara/hutool 95a363c (5.8.29): Snowflake.java (nextId, tilNextMillis)",
         play: |s, h, m| play(peers::hutool::Hutool { configured: true }, s, h, m),
     },
@@ -253,7 +250,7 @@ pub const ENTRANTS: &[Entrant] = &[
         store: "",
         rule: "The lower ten bits of the network card's address are the worker id. Time and sequence are one counter \
                that begins at the clock's time when the process starts and then only counts; the clock only slows it \
-               down. It writes nothing down: a new process knows nothing of the last ID.",
+               down. It writes nothing down.",
         read: "apache/incubator-seata f43e2a9 (2.0.0): IdWorker.java (nextId, waitIfNecessary, generateWorkerIdBaseOnMac)",
         play: |s, h, m| play(peers::seata::Seata::default(), s, h, m),
     },
@@ -262,9 +259,7 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "io.seata:seata-common, IdWorker.java",
         setting: "worker ids by hand",
         store: "",
-        rule: "The operator gives each process its worker id. Time and sequence are one counter that begins at the \
-               clock's time when the process starts and then only counts; the clock only slows it down. It writes \
-               nothing down: a new process knows nothing of the last ID.",
+        rule: "The operator gives each process its worker id. The rest is as in `seata`.",
         read: "apache/incubator-seata f43e2a9 (2.0.0): IdWorker.java (nextId, waitIfNecessary)",
         play: |s, h, m| play(peers::seata::Seata { configured: true }, s, h, m),
     },
@@ -274,8 +269,7 @@ pub const ENTRANTS: &[Entrant] = &[
         setting: "worker ids by hand: there is no default",
         store: "",
         rule: "The operator's code gives each process its node number. The wall clock is read only at the start, and \
-               the monotonic clock is counted from there. Nothing is refused. It writes nothing down: a new process \
-               knows nothing of the last ID.",
+               the monotonic clock is counted from there. Nothing is refused. It writes nothing down.",
         read: "bwmarrin/snowflake cdbb8ee (v0.3.0): snowflake.go (NewNode, Generate)",
         play: |s, h, m| play(peers::bwmarrin::Bwmarrin, s, h, m),
     },
@@ -284,9 +278,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "com.github.f4b6a3:tsid-creator, TsidFactory.java",
         setting: "the default: a random worker id at each start",
         store: "",
-        rule: "A random number of ten bits is the node at each start. The counter begins at random in each millisecond; \
-               while the clock is not past the last ID, it goes on, even into the next millisecond. Nothing is refused. \
-               It writes nothing down: a new process knows nothing of the last ID.",
+        rule: "A random number of ten bits is the node at each start. The counter begins at random in each \
+               millisecond. While the clock is not past the last ID, the counter goes on, even into the next \
+               millisecond. Nothing is refused. It writes nothing down.",
         read: "f4b6a3/tsid-creator c5e0282 (5.2.6): TsidFactory.java (create, getTime, getRandomCounter, \
                Builder.getNode)",
         play: |s, h, m| play(peers::tsid::Tsid::default(), s, h, m),
@@ -296,9 +290,7 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "com.github.f4b6a3:tsid-creator, TsidFactory.java",
         setting: "worker ids by hand",
         store: "",
-        rule: "The operator gives each process its node. The counter begins at random in each millisecond; while the \
-               clock is not past the last ID, it goes on, even into the next millisecond. Nothing is refused. It writes \
-               nothing down: a new process knows nothing of the last ID.",
+        rule: "The operator gives each process its node. The rest is as in `tsid`.",
         read: "f4b6a3/tsid-creator c5e0282 (5.2.6): TsidFactory.java (create, getTime, getRandomCounter)",
         play: |s, h, m| play(peers::tsid::Tsid { configured: true }, s, h, m),
     },
@@ -318,7 +310,7 @@ pub const ENTRANTS: &[Entrant] = &[
         setting: "the server, one database",
         store: "the database",
         rule: "A server reads a row and raises its `max_id` by a step if its version is still the same: the range \
-               between belongs to the server, in its memory, and the next range is loaded at a fifth of the first.",
+               between belongs to the server, in its memory, and the next is loaded when a fifth is used.",
         read: "didi/tinyid 49976d3: CachedIdGenerator.java, DbSegmentIdServiceImpl.java (getNextSegmentId)",
         play: |s, h, m| play(peers::tinyid::TinyId::default(), s, h, m),
     },
@@ -368,8 +360,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "postgres/postgres, sequence.c (nextval_internal)",
         setting: "`nextval` of a sequence with `CACHE 50`",
         store: "the database",
-        rule: "Each ID is one `nextval`. A connection takes 50 numbers at once and keeps them in the server's memory. After a crash \
-               PostgreSQL goes on from what it has logged ahead.",
+        rule: "Each ID is one `nextval`. A connection takes 50 numbers at once; the server keeps them in memory. \
+               After a crash PostgreSQL goes on from what it has logged ahead.",
         read: "postgres/postgres 0076f26: sequence.c (nextval_internal, SEQ_LOG_VALS)",
         play: |s, h, m| play(peers::sequence::Sequences::Cache, s, h, m),
     },

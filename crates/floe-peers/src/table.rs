@@ -186,8 +186,8 @@ impl Table {
         });
         writeln!(
             text,
-            "Seeds {first} to {last} in each cell, {nodes} nodes, {seconds} virtual seconds each: {} histories, {} calls, \
-             {} IDs. A cell adds up all its seeds, and names the smallest seed that shows a repeat. `12/M in 8%` means: of \
+            "Seeds {first} to {last} in each cell, {nodes} nodes, {seconds} virtual seconds each (unless its column says more): {} \
+             histories, {} calls, {} IDs. A cell adds up all its seeds, and names the smallest seed that shows a repeat. `12/M in 8%` means: of \
              a million IDs, 12 had been handed out before, and this happened in 8 of 100 histories.\n",
             grouped(histories(self.rows.len(), seeds)),
             grouped(asked),
@@ -206,14 +206,14 @@ impl Table {
             writeln!(
                 text,
                 "\n*Predicted* means: the store had forgotten, or a running machine had been copied, and floe's documentation \
-                 says that IDs repeat then. floe repeated no other ID."
+                 says that IDs repeat then. floe repeated no other ID. Most other projects promise nothing there either."
             )?;
         }
         self.part(text, "IDs out of order: smaller than an ID that was already returned", disorder)?;
         self.part(text, "Calls without an ID, of a thousand: refused + unanswered for a second", unserved)?;
         writeln!(
             text,
-            "\nfloe refuses calls when it cannot be sure:\n\n\
+            "\nfloe refuses calls when it cannot be sure, for example:\n\n\
              - A node sees that the store went backwards: it stops the name until someone raises the marks.\n\
              - There are more nodes than worker ids: the rest do not mint.\n\
              - The store has a clock (in half of the histories), and the node's clock differs from it by more than ten \

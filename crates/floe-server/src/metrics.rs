@@ -459,7 +459,7 @@ fn behind_ms(clock: &ClockStatus) -> u64 {
 
 fn ledger(encoder: &mut DescriptorEncoder<'_>, status: &Status) -> fmt::Result {
     let calls = &status.calls;
-    let help = "Reservations asked of the ledger, by outcome";
+    let help = "Reservations asked of the ledger, by outcome: granted, refused, error";
     let mut outcomes = encoder.encode_descriptor("ledger_calls", help, None, MetricType::Counter)?;
     for (outcome, count) in [("granted", calls.granted), ("refused", calls.refused), ("error", calls.errors)]
     {

@@ -20,13 +20,13 @@ pub(crate) enum Status {
     WrongToken,
     /// The token is not for this name.
     Forbidden,
-    /// The wait ended before there were IDs.
+    /// A limit was met: the wait, memory, connections, names.
     Busy,
     /// The ledger is out of reach and nothing reserved is left.
     Unavailable,
     /// Bits, numbers, slots or names are used up.
     Exhausted,
-    /// The name or the whole ledger is stopped: minting on could repeat an ID.
+    /// The name or the whole ledger is stopped: minting on could repeat an ID, or a clock is wrong.
     Stopped,
 }
 
@@ -104,7 +104,7 @@ impl Status {
                 "This server knows the token, but the token is not for this name. A [[token]] lists its names and patterns in `names`."
             }
             Self::Busy => {
-                "The call waited as long as it may (limits.max_wait), and no IDs were available. Nothing was minted for it: ask again after the time in Retry-After."
+                "The call met a limit, which the detail names: the time to wait for IDs or for the ledger (limits.max_wait), memory, connections, or names. Ask again after the time in Retry-After."
             }
             Self::Unavailable => {
                 "The ledger is out of reach, and nothing that was reserved is left. Ask again after the time in Retry-After; minting resumes within a second of the ledger's return."
@@ -113,7 +113,7 @@ impl Status {
                 "The name needs something that is used up: the layout's time bits, the 63 bits of a number, the slots of the realm, or the allowed number of new names. The detail says which, and the way out."
             }
             Self::Stopped => {
-                "Minting on could repeat an ID: the name's definition is not the one in the ledger, its record is missing, or the ledger is not the one that it was. The detail says which, and the way out."
+                "Minting on could repeat an ID (the name's definition is not the one in the ledger, its record is missing, or the ledger is not the one that it was), or a clock is wrong. The detail says which, and the way out."
             }
         }
     }

@@ -349,9 +349,9 @@ impl<I: IdRepr> Generator<I> {
     }
 
     /// Discards every window and segment of this floe, in all its generators and minters, before the next ID. Call it
-    /// in a process that was copied while it ran, if floe cannot notice the copy by itself: in a clone of a live VM, in
-    /// a forked child. [`Floe::invalidate`](crate::Floe::invalidate) has an example; it also covers the kinds without a
-    /// ledger.
+    /// in a process that was copied while it ran, if floe cannot notice the copy by itself, such as a clone of a live
+    /// VM. A forked child has no threads of the floe, and opens a new one.
+    /// [`Floe::invalidate`](crate::Floe::invalidate) has an example; it also covers the kinds without a ledger.
     pub fn invalidate(&self) {
         self.shared.invalidate();
     }

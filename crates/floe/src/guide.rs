@@ -5,12 +5,12 @@
 //! kind](#choosing-a-kind) · [Async and blocking](#async-and-blocking) · [Testing](#testing)
 //!
 //! # The idea
-//! A ledger has one number for each stream of IDs, the *mark*. A node moves the mark ahead, and waits until the ledger
-//! has stored it. Then it mints IDs between the old mark and the new one, in memory. Every node begins at the mark,
-//! also after a crash. So no two ranges overlap, and a crash can only skip IDs.
+//! A ledger has one number for each name and worker id, the *mark*. A node moves the mark ahead, and waits until the
+//! ledger has stored it. Then it mints IDs between the old mark and the new one, in memory. Every node begins at the
+//! mark, also after a crash. So no two ranges overlap, and a crash can only skip IDs.
 //!
-//! For numbers the range is a *segment*. For a [snowflake](Generator) it is a *window* of time in one *slot*. A slot is
-//! a worker id.
+//! For numbers the range is a *segment*. For a [snowflake](Generator) it is a *window* of time in one *slot*, the record
+//! of a worker id.
 //!
 //! ```
 //! use floe::{Floe, ledger::Memory};
@@ -25,10 +25,10 @@
 //! ```
 //!
 //! # The clock
-//! A snowflake's time comes from the *steady clock*, which does not go back with the wall clock. If that goes back a
-//! little, the steady clock waits. If it goes back by up to [`Builder::max_hold`] (an hour), the steady clock goes on,
-//! a little slower, until the two meet. Beyond that, snowflakes and dated names stop until the clock is set right; all
-//! other kinds go on.
+//! A snowflake's time comes from the *steady clock*, which does not go back with the wall clock. If the wall clock
+//! goes back a little, the steady clock waits. If it goes back by up to [`Builder::max_hold`] (an hour), the steady
+//! clock goes on, a little slower, until the two meet. Beyond that, snowflakes and dated names stop until the clock
+//! is set right; all other kinds go on.
 //!
 //! ```
 //! use floe::{Floe, Layout};
@@ -63,8 +63,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! If a process is copied while it runs (a fork, a clone of a live VM), call [`Floe::invalidate`] in the copy.
-//! Otherwise both may mint the same IDs.
+//! In a clone of a live VM, call [`Floe::invalidate`], or both may mint the same IDs. In a forked child, open a new
+//! floe, and call [`kind::invalidate`].
 //!
 //! # Choosing a kind
 //! | you need | take | a call waits for |
@@ -85,7 +85,7 @@
 //! | [`mint`](Generator::mint) | usually not; it blocks its thread for at most [`Builder::max_wait`] (1 s) |
 //! | [`mint_async`](Generator::mint_async) | as long as `mint`, as a future on any runtime |
 //! | [`try_mint`](Generator::try_mint) | never: an [`Outcome`] says what to wait for |
-//! | [`minter`](Generator::minter) | as the call that you make on it; it belongs to one thread, and is the fastest |
+//! | [`minter`](Generator::minter) | as the same call of its generator; it belongs to one thread, and is the fastest |
 //!
 //! A floe has its own driver thread, so it needs no runtime. [`blocking`] makes a future of any other call.
 //!

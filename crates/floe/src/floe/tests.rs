@@ -125,7 +125,6 @@ fn the_pages_say_the_defaults() {
             "docs/guarantees",
             format!("still more than {} seconds apart, it reserves no window", word(APART_MS / 1_000)),
         ),
-        ("docs/configuration", format!("within {} seconds of the ledger's", word(APART_MS / 1_000))),
         ("docs/operating", format!("the two are more than {} seconds apart", word(APART_MS / 1_000))),
         (
             "docs/operating",
@@ -138,9 +137,8 @@ fn the_pages_say_the_defaults() {
         ),
         ("docs/ledgers", format!("{ahead_calls} batches: the crash empties that table")),
         ("docs/ledgers", format!("can skip up to {ahead_calls} batches")),
-        ("docs/operating", format!("only one of about {batches} calls writes")),
+        ("docs/operating", format!("only one batch in about {batches} waits for the disk")),
         ("docs/guarantees", format!("for the last {unloaded} names that it has unloaded")),
-        ("docs/operating", format!("the marks of the last {unloaded} unloaded names")),
         ("docs/benchmarks", format!("floe's note of the last {unloaded} unloaded names")),
         ("docs/ledgers", format!("less than one window plus {} s in the past", QUIET_MS / 1_000)),
         ("docs/ledgers", format!("After {PROBED_AT_ONCE} such slots")),

@@ -245,7 +245,7 @@ fn measured() -> String {
 fn compared(run: &Value) -> String {
     let said = |fact: &str| run["machine"][fact].as_str().unwrap_or_else(|| panic!("no {fact}"));
     let mut text = format!(
-        "Measured on {}, {} cores, Linux {}, {}, with a load of {} before; medians of {} rounds.\n",
+        "Measured on {}, {} cores, Linux {}, {}, with a load of {} before; medians of {} rounds (servers: three or five).\n",
         said("cpu"),
         run["machine"]["cores"],
         said("kernel"),
