@@ -1,8 +1,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::{Wake, Waker};
+use std::task::{Context, Wake, Waker};
 
 use super::*;
 use crate::clock::{ClockPolicy, FixedClock};
+use crate::counter::Counter;
 use crate::ledger::{Key, Memory, Token};
 use crate::node::{CounterQueue, NodeSettings, Purpose};
 
@@ -102,6 +103,23 @@ fn the_nodes_thread_hears_of_a_caller_who_comes_before_it_is_time_to_ask_again()
     shared.signal.lower();
     shared.enqueue(&name, &Ticket::new(1), Caller::Future).unwrap();
     assert!(!shared.has_calls() && shared.signal.is_raised());
+}
+
+/// Its future was dropped, or its patience has ended.
+#[test]
+fn nothing_is_reserved_for_a_caller_that_has_gone() {
+    let ledger = Memory::default();
+    let driver = Arc::new(driver(&ledger, |_| {}));
+    let shared = &driver.shared;
+    let (name, _) = counted(&driver, &ledger);
+    let call = the_call(shared);
+    let counter = Counter::new(name.clone(), Link::new(&driver));
+    let mut gone = Box::pin(counter.mint_async());
+    assert!(gone.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(gone);
+    shared.answer(call);
+    shared.node().gathered(&name, &shared.clock);
+    assert_eq!(shared.node().poll_call(), None);
 }
 
 #[test]

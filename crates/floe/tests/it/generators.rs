@@ -371,6 +371,18 @@ fn names_that_share_a_generator_have_its_options_or_are_not_bound() {
     floe.define(&late, &snowflake(true), &options(Start::Zero, 20)).unwrap();
 }
 
+/// Whatever is defined between them: the names of a layout differ from each other.
+#[test]
+fn a_generator_of_its_own_is_not_shared_with_later_names() {
+    let (floe, _clock) = Floe::fixed(7, "2026-11-23T10:00:00Z".parse().unwrap()).unwrap();
+    let first = floe.snowflake("first", Layout::TWITTER).unwrap();
+    let own = Definition::Snowflake { layout: Layout::TWITTER, own: true };
+    floe.define(&Name::new("own").unwrap(), &own, &NameOptions::default()).unwrap();
+    let second = floe.snowflake("second", Layout::TWITTER).unwrap();
+    let ids: Vec<_> = (0..3).flat_map(|_| [first.mint().unwrap(), second.mint().unwrap()]).collect();
+    assert!(ids.is_sorted_by(|before, after| before < after), "{ids:?}");
+}
+
 /// Two layouts may have the field that is pinned in different bits of the worker id.
 #[test]
 fn a_field_that_is_pinned_has_its_value_in_every_layout() {

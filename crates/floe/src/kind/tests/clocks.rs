@@ -557,6 +557,18 @@ fn a_uuid_v7_draws_its_random_bits_after_the_look_that_tells_of_a_copy() {
     assert_eq!((drawn_in(minter.mint().unwrap()), generation()), (1, 1));
 }
 
+/// It has nothing but these and the second.
+#[test]
+fn a_ksuid_draws_its_random_bits_after_the_look_that_tells_of_a_copy() {
+    let hands = Hands::at(START);
+    let (words, generation) = generations();
+    let ids = KsuidGenerator::of(hands.origin(words));
+    let drawn_in = || u64::try_from(ids.mint().unwrap().payload() >> 96).unwrap();
+    assert_eq!((drawn_in(), generation()), (0, 0));
+    hands.step(-1_001);
+    assert_eq!((drawn_in(), generation()), (1, 1));
+}
+
 /// That look may come late: only when the counters within reach are used up.
 #[test]
 fn an_object_id_has_its_five_bytes_from_after_the_look_that_tells_of_a_copy() {

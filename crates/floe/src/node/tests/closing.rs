@@ -102,8 +102,9 @@ fn a_copy_of_a_process_gives_nothing_back() {
 #[test]
 fn what_was_not_asked_yet_is_not_asked_any_more() {
     let mut rig = Rig::new(&Memory::default(), 1);
-    let stream = rig.twitter();
+    let (stream, numbers) = (rig.twitter(), rig.segment("tickets", STEPS));
     rig.mint(&stream);
+    assert_eq!(rig.number(&numbers, 1), Err(None));
     rig.node.step(&rig.clock);
     rig.node.close(&rig.clock);
     rig.collect();

@@ -59,6 +59,25 @@ fn who_looked_at_the_clock_in_the_era_before_draws_nothing_after_the_node_has_lo
     assert_eq!(numbers.draw(before.era(), 1, true), Draw::NeedRange, "and these numbers");
 }
 
+/// A copy of the process may get the same answer.
+#[test]
+fn who_looked_at_the_clock_in_the_era_before_draws_nothing_of_an_answer_that_comes_after_it() {
+    let mut rig = Rig::new(&Memory::default(), 11);
+    let (stream, numbers) = (rig.twitter(), rig.segment("tickets", STEPS));
+    let before = rig.clock.look().stamp;
+    rig.mint(&stream);
+    assert_eq!(rig.number(&numbers, 1), Err(None));
+    rig.step();
+    let calls: Vec<_> = rig.calls.drain(..).collect();
+    assert_eq!(calls.len(), 2);
+    rig.clock.invalidate();
+    calls.into_iter().for_each(|call| rig.serve(call));
+    assert_eq!(stream.draw(before, 1, true, 0), Ok(Draw::NeedRange));
+    assert_eq!(numbers.draw(before.era(), 1, true), Draw::NeedRange);
+    // Nor in a moment between: nothing was ever published.
+    assert_eq!((stream.shared.cursor.version(), numbers.shared.cursor.version()), (0, 0));
+}
+
 #[test]
 fn a_mark_one_millisecond_below_what_was_held_stops_the_slot() {
     for (back, new_era) in [(0, false), (1, false), (0, true), (1, true)] {

@@ -378,6 +378,26 @@ fn a_retry_that_gets_less_than_is_wanted_by_now_asks_on() {
     assert_eq!(rig.numbers_after_settling(&numbers, 500), 0);
 }
 
+/// Or it would wait for an answer that nobody asks for.
+#[test]
+fn a_batch_is_asked_for_again_also_where_others_want_less_meanwhile() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", Steps { max: 10, ..STEPS });
+    assert_eq!(rig.numbers_after_settling(&numbers, 3), 0);
+    assert_eq!(rig.number(&numbers, 500), Err(None));
+    let (id, request) = rig.reserve();
+    assert_eq!(request.count, 500);
+    let mark = rig.mark(&tickets());
+    assert_eq!(rig.other(&tickets(), 0, numbers.end - 5 - mark, None), numbers.end - 5);
+    // There is enough for this one.
+    numbers.shared.want(1);
+    rig.step();
+    let refused = rig.ledger.reserve(&request);
+    assert!(matches!(refused, Ok(Reply::Refused { .. })), "{refused:?}");
+    rig.answer(id, refused);
+    assert_eq!(rig.reserve().1.count, 5, "all that is left");
+}
+
 #[test]
 fn a_step_touches_the_names_that_are_wanted_and_no_others() {
     let mut rig = Rig::new(&Memory::default(), 1);

@@ -313,6 +313,17 @@ fn one_window_serves_all_layouts_of_one_width() {
     assert_eq!(rig.ledger.list("s/16/", "", 10).unwrap().len(), 1);
 }
 
+/// Another node may have this worker id in one of the two widths alone.
+#[test]
+fn a_fixed_worker_has_a_slot_of_its_own_in_each_width() {
+    let mut rig = Rig::new(&Memory::default(), 5);
+    for (layout, bits) in [(Layout::TWITTER, 10), (Layout::SONYFLAKE, 16)] {
+        let stream = rig.snowflake(&layout, Workers::one(bits, 3).unwrap());
+        assert_eq!(rig.mint_in(&stream), 3);
+        assert!(rig.mark(&Key::slot(bits, 3)) > rig.now(), "{bits} bits");
+    }
+}
+
 #[test]
 fn no_trouble_of_one_width_outlives_it_while_another_one_mints() {
     let mut rig = Rig::new(&Memory::default(), 5);
