@@ -413,7 +413,7 @@ impl<I: IdRepr> Minter<I> {
 
     #[inline(always)]
     fn take_again(&mut self) -> Option<I> {
-        self.chunk.take_again(&self.generator.stream, self.generator.clock.word())
+        self.chunk.take_again()
     }
 
     /// Returns an iterator over new IDs. It does not end by itself; the first error is its last item.
@@ -453,8 +453,10 @@ impl<I: IdRepr> Minter<I> {
     fn take(&mut self) -> Result<Outcome<I>, MintError> {
         let generator = &self.generator;
         loop {
+            let pulse = self.chunk.pulse();
             let stamp = generator.shared.stamp()?;
-            if let Some(id) = self.chunk.take(&generator.stream, stamp) {
+            let seen = generator.clock.keeps(stamp).then_some(pulse);
+            if let Some(id) = self.chunk.take(&generator.stream, stamp, seen) {
                 return Ok(Outcome::Ready(id));
             }
             if let Some(draw) = self.chunk.refill(&generator.stream, stamp)? {

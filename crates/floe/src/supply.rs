@@ -8,6 +8,7 @@ use crate::in_hand::{InHand, next_size};
 use crate::layout::IdRun;
 use crate::ledger::MAX_MARK;
 use crate::mutation::mutate;
+use crate::pulse::Beat;
 use crate::shared_cursor::SharedCursor;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -85,15 +86,21 @@ impl NumberChunk {
 
     /// See [`InHand::take_again`].
     #[inline(always)]
-    pub(crate) fn take_again(&mut self, supply: &SegmentSupply, word: Stamp) -> Option<Id> {
-        self.in_hand.take_again(&supply.shared.cursor, word)
+    pub(crate) fn take_again(&mut self) -> Option<Id> {
+        self.in_hand.take_again()
     }
 
-    /// The next number in this era, and by this stamp if there is one, if there is no need to wait.
-    pub(crate) fn take(&mut self, supply: &SegmentSupply, era: u64, stamp: Option<Stamp>) -> Option<Id> {
+    /// See [`InHand::pulse`].
+    pub(crate) fn pulse(&self) -> Beat {
+        self.in_hand.pulse()
+    }
+
+    /// The next number in this era, if there is no need to wait. `seen` is the pulse before the era was read, if the time
+    /// is at hand.
+    pub(crate) fn take(&mut self, supply: &SegmentSupply, era: u64, seen: Option<Beat>) -> Option<Id> {
         let is_good = mutate!(self.era == era, ChunkOutlivesItsEra => true)
             && self.in_hand.is_current(&supply.shared.cursor);
-        if is_good && let Some(id) = self.in_hand.take(stamp) {
+        if is_good && let Some(id) = self.in_hand.take(seen) {
             return Some(id);
         }
         let step = supply.low.load(Ordering::Relaxed);
@@ -101,9 +108,9 @@ impl NumberChunk {
         match supply.draw(era, self.size, false) {
             Draw::Got(Drawn { start, count, version, .. }) => {
                 let [first, step] = [supply.number_at(start), supply.increment].map(number);
-                self.in_hand = InHand::drawn(IdRun::new(first, step, count), version);
+                self.in_hand.drawn(IdRun::new(first, step, count), version);
                 self.era = era;
-                self.in_hand.take(stamp)
+                self.in_hand.take(seen)
             }
             Draw::Later(_) | Draw::NeedRange => None,
         }

@@ -426,9 +426,17 @@ fn half_used(stream: &Stream) -> Chunk<Id> {
 
 /// What `Minter::mint` does where it need not wait: a position, and its worker id.
 fn mint(chunk: &mut Chunk<Id>, stream: &Stream, stamp: Stamp) -> Option<(u64, u64)> {
-    let id = chunk.take_again(stream, stamp).or_else(|| chunk.take(stream, stamp)).or_else(|| {
-        chunk.refill(stream, stamp).unwrap();
-        chunk.take(stream, stamp)
+    mint_by(chunk, stream, || stamp)
+}
+
+fn mint_by(chunk: &mut Chunk<Id>, stream: &Stream, now: impl Fn() -> Stamp) -> Option<(u64, u64)> {
+    let id = chunk.take_again().or_else(|| {
+        let (pulse, stamp) = (chunk.pulse(), now());
+        chunk.take(stream, stamp, Some(pulse)).or_else(|| {
+            chunk.refill(stream, stamp).unwrap();
+            let (pulse, stamp) = (chunk.pulse(), now());
+            chunk.take(stream, stamp, Some(pulse))
+        })
     })?;
     let parts = stream.layout.split(id.to_u128()).unwrap();
     Some((stream.layout.position(parts.tick, parts.sequence), parts.worker))
@@ -546,14 +554,15 @@ fn invalidate_reaches_every_minter_before_the_node_does() {
             thread::spawn(move || {
                 for _ in 0..2 {
                     let invalidated = invalidated.load(Ordering::Acquire);
-                    let stamp = at(now.load(Ordering::Relaxed), 10);
-                    let minted = mint(&mut chunk, &stream, stamp);
+                    let now = || at(now.load(Ordering::Relaxed), 10);
+                    let minted = mint_by(&mut chunk, &stream, now);
                     assert!(!invalidated || minted.is_none(), "{minted:?} is of an era that has ended");
                 }
                 chunk
             })
         };
         now.store(1, Ordering::Relaxed);
+        stream.shared.cursor.pulse().beat();
         invalidated.store(true, Ordering::Release);
         let mut chunk = minter.join().unwrap();
         // Later the node learns of it.
@@ -573,13 +582,15 @@ fn invalidate_reaches_a_segments_minters() {
         numbers.low.store(64, Ordering::Relaxed);
         numbers.shared.cursor.publish(&owned(0..8, 0), 0);
         let mut chunk = NumberChunk::new(&numbers);
-        let mint = |chunk: &mut NumberChunk, numbers: &SegmentSupply, era| {
-            let stamp = at(era, 10);
-            chunk.take_again(numbers, stamp).or_else(|| chunk.take(numbers, era, Some(stamp)))
-        };
-        assert!(mint(&mut chunk, &numbers, 0).is_some());
-        assert!(mint(&mut chunk, &numbers, 0).is_some(), "and one is left");
         let now = Arc::new(AtomicU64::new(0));
+        let mint = |chunk: &mut NumberChunk, numbers: &SegmentSupply, now: &AtomicU64| {
+            chunk.take_again().or_else(|| {
+                let (pulse, era) = (chunk.pulse(), now.load(Ordering::Relaxed));
+                chunk.take(numbers, era, Some(pulse))
+            })
+        };
+        assert!(mint(&mut chunk, &numbers, &now).is_some());
+        assert!(mint(&mut chunk, &numbers, &now).is_some(), "and one is left");
         let invalidated = Arc::new(AtomicBool::new(false));
         let minter = {
             let (numbers, now, invalidated) =
@@ -587,18 +598,19 @@ fn invalidate_reaches_a_segments_minters() {
             thread::spawn(move || {
                 for _ in 0..2 {
                     let invalidated = invalidated.load(Ordering::Acquire);
-                    let minted = mint(&mut chunk, &numbers, now.load(Ordering::Relaxed));
+                    let minted = mint(&mut chunk, &numbers, &now);
                     assert!(!invalidated || minted.is_none(), "{minted:?} is of an era that has ended");
                 }
                 chunk
             })
         };
         now.store(1, Ordering::Relaxed);
+        numbers.shared.cursor.pulse().beat();
         invalidated.store(true, Ordering::Release);
         let mut chunk = minter.join().unwrap();
         numbers.shared.cursor.close();
         numbers.shared.cursor.publish(&Owned { era: 1, ..owned(20..28, 0) }, 20);
-        assert!(mint(&mut chunk, &numbers, 1).is_some_and(|id| id.get() >= 20));
+        assert!(mint(&mut chunk, &numbers, &now).is_some_and(|id| id.get() >= 20));
     });
 }
 
@@ -617,8 +629,10 @@ fn what_a_segments_minter_has_drawn_is_as_old_as_its_draw() {
             thread::spawn(move || {
                 let mut chunk = NumberChunk::new(&numbers);
                 let mut mint = || {
-                    let stamp = at(0, 10);
-                    chunk.take_again(&numbers, stamp).or_else(|| chunk.take(&numbers, 0, Some(stamp)))
+                    chunk.take_again().or_else(|| {
+                        let pulse = chunk.pulse();
+                        chunk.take(&numbers, 0, Some(pulse))
+                    })
                 };
                 let first = mint();
                 let was_closed = closed.load(Ordering::Acquire);
