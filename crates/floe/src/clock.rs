@@ -111,9 +111,6 @@ impl Stamp {
         Self(era << TIME_BITS | time.unwrap_or_default())
     }
 
-    /// A value that no clock's stamp has, and that is not the value for "no stamp" either.
-    pub(crate) const NEVER: Self = Self(u64::MAX);
-
     pub(crate) const fn from_word(word: u64) -> Self {
         Self(word)
     }

@@ -453,10 +453,11 @@ impl<I: IdRepr> Minter<I> {
     fn take(&mut self) -> Result<Outcome<I>, MintError> {
         let generator = &self.generator;
         loop {
-            let pulse = self.chunk.pulse();
-            let stamp = generator.shared.stamp()?;
-            let seen = generator.clock.keeps(stamp).then_some(pulse);
-            if let Some(id) = self.chunk.take(&generator.stream, stamp, seen) {
+            let (stamp, id) = self.chunk.take_by(&generator.stream, || {
+                let stamp = generator.shared.stamp()?;
+                Ok::<_, MintError>((stamp, generator.clock.keeps(stamp)))
+            })?;
+            if let Some(id) = id {
                 return Ok(Outcome::Ready(id));
             }
             if let Some(draw) = self.chunk.refill(&generator.stream, stamp)? {

@@ -247,11 +247,12 @@ impl SegmentMinter {
 
     /// This also works when no time is at hand: numbers do not depend on the time.
     fn take(&mut self) -> Option<Id> {
-        let (clock, pulse) = (&self.segment.clock, self.chunk.pulse());
-        let stamp = clock.at_hand();
-        let era = stamp.map_or_else(|| clock.era(), Stamp::era);
-        // While no time is at hand, nobody else looks at the clock, so each call has to.
-        self.chunk.take(&self.segment.numbers, era, stamp.is_some().then_some(pulse))
+        let clock = &self.segment.clock;
+        self.chunk.take(&self.segment.numbers, || {
+            let stamp = clock.at_hand();
+            // While no time is at hand, nobody else looks at the clock, so each call has to.
+            (stamp.map_or_else(|| clock.era(), Stamp::era), stamp.is_some())
+        })
     }
 
     /// Mints one number if that needs no wait. `None` means that the floe must reserve first.

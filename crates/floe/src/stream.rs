@@ -331,14 +331,20 @@ impl<I: IdRepr> Chunk<I> {
         self.in_hand.take_again()
     }
 
-    /// See [`InHand::pulse`].
-    pub(crate) fn pulse(&self) -> Beat {
-        self.in_hand.pulse()
+    /// A stamp, and the next ID by it, while there is one that is not stale. `now` reads the stamp, and says whether the
+    /// clock keeps it at hand.
+    pub(crate) fn take_by<E>(
+        &mut self,
+        stream: &Stream,
+        now: impl FnOnce() -> Result<(Stamp, bool), E>,
+    ) -> Result<(Stamp, Option<I>), E> {
+        // Before the clock.
+        let pulse = self.in_hand.pulse();
+        let (stamp, kept) = now()?;
+        Ok((stamp, self.take(stream, stamp, kept.then_some(pulse))))
     }
 
-    /// The next ID, while there is one that is not stale. `seen` is the pulse before `stamp` was read, if the clock keeps
-    /// that stamp.
-    pub(crate) fn take(&mut self, stream: &Stream, stamp: Stamp, seen: Option<Beat>) -> Option<I> {
+    fn take(&mut self, stream: &Stream, stamp: Stamp, seen: Option<Beat>) -> Option<I> {
         if !self.is_good(stream, stamp) {
             return None;
         }

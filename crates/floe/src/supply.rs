@@ -8,7 +8,6 @@ use crate::in_hand::{InHand, next_size};
 use crate::layout::IdRun;
 use crate::ledger::MAX_MARK;
 use crate::mutation::mutate;
-use crate::pulse::Beat;
 use crate::shared_cursor::SharedCursor;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -90,14 +89,13 @@ impl NumberChunk {
         self.in_hand.take_again()
     }
 
-    /// See [`InHand::pulse`].
-    pub(crate) fn pulse(&self) -> Beat {
-        self.in_hand.pulse()
-    }
-
-    /// The next number in this era, if there is no need to wait. `seen` is the pulse before the era was read, if the time
-    /// is at hand.
-    pub(crate) fn take(&mut self, supply: &SegmentSupply, era: u64, seen: Option<Beat>) -> Option<Id> {
+    /// The next number, if there is no need to wait. `now` reads the era, and says whether the clock keeps a stamp of it at
+    /// hand.
+    pub(crate) fn take(&mut self, supply: &SegmentSupply, now: impl FnOnce() -> (u64, bool)) -> Option<Id> {
+        // Before the clock.
+        let pulse = self.in_hand.pulse();
+        let (era, kept) = now();
+        let seen = kept.then_some(pulse);
         let is_good = mutate!(self.era == era, ChunkOutlivesItsEra => true)
             && self.in_hand.is_current(&supply.shared.cursor);
         if is_good && let Some(id) = self.in_hand.take(seen) {

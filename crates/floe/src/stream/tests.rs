@@ -214,8 +214,11 @@ fn a_chunk_ends_with_its_era_and_with_its_time() {
         while chunk.take(&stream, at(0, 0), None).is_some() {}
         assert_eq!(chunk.refill(&stream, at(0, 0)), Ok(None));
     }
-    let pulse = chunk.pulse();
-    assert_ne!(chunk.take(&stream, at(0, 0), Some(pulse)), None);
+    let by =
+        |chunk: &mut Chunk<_>, stamp| chunk.take_by(&stream, || Ok::<_, MintError>((stamp, true))).unwrap().1;
+    assert_ne!(chunk.take(&stream, at(0, 0), None), None);
+    assert_eq!(chunk.take_again(), None, "the clock does not keep that stamp");
+    assert_ne!(by(&mut chunk, at(0, 0)), None);
     let mut last = at(0, 0);
     let mut taken = |chunk: &mut Chunk<_>, stamp| {
         if stamp != last {
@@ -224,8 +227,7 @@ fn a_chunk_ends_with_its_era_and_with_its_time() {
             stream.shared.cursor.pulse().beat();
         }
         let (again, left) = (chunk.take_again(), chunk.left());
-        let pulse = chunk.pulse();
-        assert_eq!(chunk.is_good(&stream, stamp), chunk.take(&stream, stamp, Some(pulse)).is_some());
+        assert_eq!(chunk.is_good(&stream, stamp), by(chunk, stamp).is_some());
         (again.is_some(), chunk.left() < left)
     };
     assert_eq!(taken(&mut chunk, at(0, 0)), (true, true));
@@ -295,10 +297,8 @@ fn a_chunk_gives_the_ids_of_its_positions_and_no_others() {
     stream.own(3, now, now + 1_000, 0);
     let stamp = Stamp::new(0, UnixMillis::new(START_MS));
     let (placer, first) = (placer::<Id>(&stream.layout, 3), stream.layout.position_at(stamp.time()).unwrap());
-    let take = |chunk: &mut Chunk<Id>| {
-        let pulse = chunk.pulse();
-        chunk.take(&stream, stamp, Some(pulse))
-    };
+    let take =
+        |chunk: &mut Chunk<Id>| chunk.take_by(&stream, || Ok::<_, MintError>((stamp, true))).unwrap().1;
     let mut alone = Chunk::<Id>::new(&stream);
     let nothing_is_lost = (first..first + 600).all(|position| {
         let mut taken = || alone.take_again().or_else(|| take(&mut alone));

@@ -211,9 +211,9 @@ fn a_minters_numbers_end_with_their_range_and_with_their_era() {
             // As the clock does.
             numbers.shared.cursor.pulse().beat();
         }
-        let (again, pulse) = (chunk.take_again(), chunk.pulse());
-        let seen = stamp.is_some().then_some(pulse);
-        let taken = again.or_else(|| chunk.take(&numbers, era, seen)).map(|id| (id.get() - 2) / 3);
+        let again = chunk.take_again();
+        let taken = again.or_else(|| chunk.take(&numbers, || (era, stamp.is_some())));
+        let taken = taken.map(|id| (id.get() - 2) / 3);
         (again.is_some(), taken)
     };
     // Two, and then four at a time, which is a sixteenth of what is low.
