@@ -25,12 +25,13 @@
 //! A process that was restored from a snapshot or cloned sees its wall clock move against the monotonic one. So a move
 //! of over 1 s begins a new **era**, in which nothing that was reserved before is used.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 
 pub(crate) use ledger_time::Heard;
 
 use crate::mutation::mutate;
+use crate::pulse::Pulse;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock};
 use crate::time::{MonoMillis, Reading, UnixMillis};
 
@@ -109,9 +110,6 @@ impl Stamp {
         );
         Self(era << TIME_BITS | time.unwrap_or_default())
     }
-
-    /// A value that no clock's stamp has, and that is not the value for "no stamp" either.
-    pub(crate) const NEVER: Self = Self(u64::MAX);
 
     pub(crate) const fn from_word(word: u64) -> Self {
         Self(word)
@@ -430,6 +428,8 @@ pub(crate) struct Clock {
     /// How often the clock was read directly within one millisecond: many reads are worth a ticker.
     direct: AtomicU64,
     ticker: OnceLock<Thread>,
+    /// Beaten after each change of the cached stamp.
+    pulse: Arc<Pulse>,
 }
 
 const STALE: u64 = 0;
@@ -446,7 +446,13 @@ impl Clock {
             used: AtomicBool::new(false),
             direct: AtomicU64::new(0),
             ticker: OnceLock::new(),
+            pulse: Arc::default(),
         }
+    }
+
+    /// It beats when the stamp at hand changes, and when an era ends.
+    pub(crate) fn pulse(&self) -> &Arc<Pulse> {
+        &self.pulse
     }
 
     /// The stamp if it is at hand, at most about a millisecond old.
@@ -462,12 +468,11 @@ impl Clock {
         Some(Stamp(cached))
     }
 
-    /// The stamp if it is at hand, otherwise the default. It is for comparison with an earlier stamp. The default
-    /// equals no earlier stamp, because nothing is minted in the first millisecond of 1970. This call does not keep
-    /// the time at hand; the next different stamp is asked for anyway.
-    #[inline(always)]
-    pub(crate) fn word(&self) -> Stamp {
-        Stamp(self.cached.load(Ordering::Relaxed))
+    /// Whether this is the stamp at hand: then the pulse beats when time moves on. This call does not keep the time at
+    /// hand; the next different stamp is asked for anyway.
+    pub(crate) fn keeps(&self, stamp: Stamp) -> bool {
+        let cached = self.cached.load(Ordering::Relaxed);
+        cached != STALE && cached == stamp.0
     }
 
     /// The stamp, at hand or read.
@@ -532,12 +537,17 @@ impl Clock {
     }
 
     fn keep_at_hand(&self, now: &Now) {
-        self.cached.store(if now.refusal().is_some() { STALE } else { now.stamp.0 }, Ordering::Relaxed);
+        let word = if now.refusal().is_some() { STALE } else { now.stamp.0 };
+        if self.cached.swap(word, Ordering::Relaxed) != word {
+            self.pulse.beat();
+        }
     }
 
     pub(crate) fn put_away(&self) {
         let _steady = lock(&self.steady);
         self.cached.store(STALE, Ordering::Relaxed);
+        // Also if nothing was at hand: the era may have ended.
+        self.pulse.beat();
     }
 
     /// Begins a new era: earlier reservations are not used again. The stamp is removed until the ticker runs again: a

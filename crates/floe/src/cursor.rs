@@ -38,9 +38,11 @@
 //!    So a lease that mixes one word with the limit of another allows nothing that is not due.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::clock::Stamp;
 use crate::mutation::mutate;
+use crate::pulse::Pulse;
 use crate::sync::{AtomicU64, Mutex, Ordering, fence, lock, pause, try_lock};
 
 /// The cursor's value while it is closed. Positions stay below 2^63.
@@ -94,6 +96,8 @@ pub(crate) struct Cursor {
     version: AtomicU64,
     copies: [Copy; 2],
     writer: Mutex<Writer>,
+    /// Beaten after each change of the version.
+    pulse: Arc<Pulse>,
 }
 
 /// Its own cache line (two on machines that fetch lines in pairs). Each draw writes it, and readers of other words
@@ -133,7 +137,13 @@ struct Writer {
 impl Cursor {
     /// A cursor that owns nothing. Nothing below `floor` is ever drawn.
     pub(crate) fn new(floor: u64) -> Self {
+        Self::with_pulse(floor, Arc::default())
+    }
+
+    /// [`Cursor::new`] with the pulse of its floe.
+    pub(crate) fn with_pulse(floor: u64, pulse: Arc<Pulse>) -> Self {
         Self {
+            pulse,
             next: CacheLine(AtomicU64::new(CLOSED)),
             lease: Lease::default(),
             version: AtomicU64::new(0),
@@ -303,6 +313,11 @@ impl Cursor {
         self.version.load(Ordering::Relaxed)
     }
 
+    /// It beats when the version changes.
+    pub(crate) fn pulse(&self) -> &Arc<Pulse> {
+        &self.pulse
+    }
+
     /// The next position, or `None` while closed.
     pub(crate) fn next(&self) -> Option<u64> {
         Some(self.next.0.load(Ordering::Acquire)).filter(|&next| next != CLOSED)
@@ -371,6 +386,7 @@ impl Cursor {
         store(&copy.era, owned.era);
         writer.version = version + 1;
         self.version.store(writer.version, Ordering::Release);
+        self.pulse.beat();
         writer.owned = owned.clone();
     }
 }

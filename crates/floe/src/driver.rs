@@ -69,15 +69,14 @@ impl Shared {
         clock: Arc<Clock>,
         ledger: Arc<dyn Ledger>,
         node: Node,
-        signal: Arc<Signal>,
         max_wait_ms: u64,
         window_ms: u64,
     ) -> Self {
         Self {
+            signal: Arc::new(Signal::new(Arc::clone(clock.pulse()))),
             clock,
             max_wait_ms,
             window_ms,
-            signal,
             ledger,
             calls: Calls::default(),
             node: Mutex::new(node),

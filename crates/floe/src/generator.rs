@@ -413,7 +413,7 @@ impl<I: IdRepr> Minter<I> {
 
     #[inline(always)]
     fn take_again(&mut self) -> Option<I> {
-        self.chunk.take_again(&self.generator.stream, self.generator.clock.word())
+        self.chunk.take_again()
     }
 
     /// Returns an iterator over new IDs. It does not end by itself; the first error is its last item.
@@ -453,8 +453,11 @@ impl<I: IdRepr> Minter<I> {
     fn take(&mut self) -> Result<Outcome<I>, MintError> {
         let generator = &self.generator;
         loop {
-            let stamp = generator.shared.stamp()?;
-            if let Some(id) = self.chunk.take(&generator.stream, stamp) {
+            let (stamp, id) = self.chunk.take_by(&generator.stream, || {
+                let stamp = generator.shared.stamp()?;
+                Ok::<_, MintError>((stamp, generator.clock.keeps(stamp)))
+            })?;
+            if let Some(id) = id {
                 return Ok(Outcome::Ready(id));
             }
             if let Some(draw) = self.chunk.refill(&generator.stream, stamp)? {

@@ -2,21 +2,25 @@
 //!
 //! They were drawn from a cursor, so no other minter has them. Two things can make them stale: the cursor's ranges
 //! change or are closed, which changes its version; and the clock's time or era moves on, which changes its word.
-//! Nearly every ID finds both unchanged since the ID before, so the earlier decision still holds. Then an ID costs
-//! two comparisons and an addition. If the version or the word has changed, the minter takes the long path.
+//! Each of these beats the floe's [`Pulse`]. Nearly every ID finds the pulse of the ID before, so the earlier decision
+//! still holds. Then an ID costs one comparison and an addition. If the pulse has beaten, the minter takes the long
+//! path, which reads the pulse, then the clock, and then the version.
+
+use std::sync::Arc;
 
 use crate::IdRepr;
-use crate::clock::Stamp;
 use crate::cursor::Cursor;
 use crate::layout::IdRun;
 use crate::mutation::mutate;
+use crate::pulse::{Beat, Pulse};
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct InHand<I> {
     run: IdRun<I>,
-    /// The clock's word by which they were found good.
-    seen: Stamp,
+    pulse: Arc<Pulse>,
+    /// The pulse with which they were found good.
+    seen: Beat,
     /// Of the draw.
     version: u64,
 }
@@ -24,12 +28,22 @@ pub(crate) struct InHand<I> {
 impl<I: IdRepr> InHand<I> {
     /// Nothing.
     pub(crate) fn new(cursor: &Cursor) -> Self {
-        Self::drawn(IdRun::default(), cursor.version())
+        Self {
+            run: IdRun::default(),
+            pulse: Arc::clone(cursor.pulse()),
+            seen: Beat::NEVER,
+            version: cursor.version(),
+        }
     }
 
-    /// The IDs of a draw with this version.
-    pub(crate) fn drawn(run: IdRun<I>, version: u64) -> Self {
-        Self { run, seen: Stamp::NEVER, version }
+    /// The IDs of a draw with this version take the place of the earlier ones.
+    pub(crate) fn drawn(&mut self, run: IdRun<I>, version: u64) {
+        (self.run, self.seen, self.version) = (run, Beat::NEVER, version);
+    }
+
+    /// The pulse, to be read before the clock, for [`take`](Self::take).
+    pub(crate) fn pulse(&self) -> Beat {
+        self.pulse.read()
     }
 
     /// The next run of the same draw.
@@ -37,21 +51,20 @@ impl<I: IdRepr> InHand<I> {
         self.run = run;
     }
 
-    /// The next ID, if `word` is the clock's word with which the earlier IDs were checked.
+    /// The next ID, if nothing has changed since the earlier IDs were checked.
     #[inline(always)]
-    pub(crate) fn take_again(&mut self, cursor: &Cursor, word: Stamp) -> Option<I> {
-        let same = mutate!(mutate!(word == self.seen, OldChunkUsed => true), ChunkOutlivesItsEra => word.millis() == self.seen.millis());
-        if same && self.is_current(cursor) { self.run.next() } else { None }
+    pub(crate) fn take_again(&mut self) -> Option<I> {
+        if mutate!(self.pulse.is_still(self.seen), PulseIgnored => true) { self.run.next() } else { None }
     }
 
-    /// The next ID, which the caller has checked: by a stamp, which then holds for the following IDs too, or without one.
-    pub(crate) fn take(&mut self, stamp: Option<Stamp>) -> Option<I> {
-        self.seen = stamp.unwrap_or(Stamp::NEVER);
+    /// The next ID, which the caller has checked. With `seen`, that holds for the following IDs too, while the pulse is
+    /// this one.
+    pub(crate) fn take(&mut self, seen: Option<Beat>) -> Option<I> {
+        self.seen = seen.unwrap_or(Beat::NEVER);
         self.run.next()
     }
 
     /// Whether nothing was published or closed since they were drawn.
-    #[inline(always)]
     pub(crate) fn is_current(&self, cursor: &Cursor) -> bool {
         mutate!(self.version == cursor.version(), StaleChunkUsed => true)
     }

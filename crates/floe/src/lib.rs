@@ -81,6 +81,7 @@ mod name;
 mod node;
 mod opening;
 mod owner;
+mod pulse;
 mod segment;
 mod settings;
 mod shared_cursor;

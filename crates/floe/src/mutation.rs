@@ -77,6 +77,8 @@ mod switch {
         StaleChunkUsed = "stale-chunk-used",
         /// A minter goes on with its chunk however old that is.
         OldChunkUsed = "old-chunk-used",
+        /// A minter goes on with its chunk whatever has changed.
+        PulseIgnored = "pulse-ignored",
         /// A draw reaches a tick further ahead than it may.
         DrawnEarly = "drawn-early",
         /// A batch that waits is handed out a tick before the last of it is due.

@@ -237,7 +237,7 @@ impl SegmentMinter {
 
     #[inline(always)]
     fn take_again(&mut self) -> Option<Id> {
-        self.chunk.take_again(&self.segment.numbers, self.segment.clock.word())
+        self.chunk.take_again()
     }
 
     #[cold]
@@ -248,9 +248,11 @@ impl SegmentMinter {
     /// This also works when no time is at hand: numbers do not depend on the time.
     fn take(&mut self) -> Option<Id> {
         let clock = &self.segment.clock;
-        let stamp = clock.at_hand();
-        let era = stamp.map_or_else(|| clock.era(), Stamp::era);
-        self.chunk.take(&self.segment.numbers, era, stamp)
+        self.chunk.take(&self.segment.numbers, || {
+            let stamp = clock.at_hand();
+            // While no time is at hand, nobody else looks at the clock, so each call has to.
+            (stamp.map_or_else(|| clock.era(), Stamp::era), stamp.is_some())
+        })
     }
 
     /// Mints one number if that needs no wait. `None` means that the floe must reserve first.

@@ -62,7 +62,7 @@ impl WakeList {
 impl SharedCursor {
     pub(crate) fn new(floor: u64, signal: Arc<Signal>) -> Self {
         Self {
-            cursor: Cursor::new(floor),
+            cursor: Cursor::with_pulse(floor, Arc::clone(&signal.pulse)),
             waiters: Waiters::default(),
             wanted: AtomicBool::new(false),
             demand: AtomicU64::new(0),

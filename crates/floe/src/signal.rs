@@ -1,16 +1,23 @@
-//! What wakes the driver.
+//! What the cursors of a floe tell others: the driver, that there is work, and the minters, that something has changed.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Wakes the driver.
+use crate::pulse::Pulse;
+
+/// Wakes the driver, and has the pulse of its floe.
 #[derive(Default)]
 pub(crate) struct Signal {
     raised: Mutex<bool>,
     condition: Condvar,
+    pub(crate) pulse: Arc<Pulse>,
 }
 
 impl Signal {
+    pub(crate) fn new(pulse: Arc<Pulse>) -> Self {
+        Self { pulse, ..Self::default() }
+    }
+
     pub(crate) fn raise(&self) {
         *self.lock() = true;
         self.condition.notify_all();

@@ -14,6 +14,7 @@ use crate::error::{MintError, Stopped};
 use crate::in_hand::{InHand, next_size};
 use crate::layout::{IdRun, Layout, LayoutError, Placer};
 use crate::mutation::mutate;
+use crate::pulse::Beat;
 use crate::shared_cursor::SharedCursor;
 use crate::signal::Signal;
 use crate::sync::{AtomicU64, Ordering};
@@ -326,12 +327,24 @@ impl<I: IdRepr> Chunk<I> {
 
     /// See [`InHand::take_again`].
     #[inline(always)]
-    pub(crate) fn take_again(&mut self, stream: &Stream, word: Stamp) -> Option<I> {
-        self.in_hand.take_again(&stream.shared.cursor, word)
+    pub(crate) fn take_again(&mut self) -> Option<I> {
+        self.in_hand.take_again()
     }
 
-    /// The next ID, while there is one that is not stale.
-    pub(crate) fn take(&mut self, stream: &Stream, stamp: Stamp) -> Option<I> {
+    /// A stamp, and the next ID by it, while there is one that is not stale. `now` reads the stamp, and says whether the
+    /// clock keeps it at hand.
+    pub(crate) fn take_by<E>(
+        &mut self,
+        stream: &Stream,
+        now: impl FnOnce() -> Result<(Stamp, bool), E>,
+    ) -> Result<(Stamp, Option<I>), E> {
+        // Before the clock.
+        let pulse = self.in_hand.pulse();
+        let (stamp, kept) = now()?;
+        Ok((stamp, self.take(stream, stamp, kept.then_some(pulse))))
+    }
+
+    fn take(&mut self, stream: &Stream, stamp: Stamp, seen: Option<Beat>) -> Option<I> {
         if !self.is_good(stream, stamp) {
             return None;
         }
@@ -340,7 +353,7 @@ impl<I: IdRepr> Chunk<I> {
             self.in_hand.go_on(run);
             self.next += count;
         }
-        self.in_hand.take(Some(stamp))
+        self.in_hand.take(seen)
     }
 
     /// Whether its positions may be minted by this stamp.
@@ -359,8 +372,8 @@ impl<I: IdRepr> Chunk<I> {
         match stream.draw(stamp, self.size, false, 0)? {
             Draw::Got(Drawn { start, count, tag, version, .. }) => {
                 (self.next, self.end, self.tag) = (start, start + count, tag);
-                (self.in_hand, self.expiry) =
-                    (InHand::drawn(IdRun::default(), version), stream.expiry(stamp));
+                self.in_hand.drawn(IdRun::default(), version);
+                self.expiry = stream.expiry(stamp);
                 Ok(None)
             }
             draw => Ok(Some(draw)),

@@ -85,15 +85,20 @@ impl NumberChunk {
 
     /// See [`InHand::take_again`].
     #[inline(always)]
-    pub(crate) fn take_again(&mut self, supply: &SegmentSupply, word: Stamp) -> Option<Id> {
-        self.in_hand.take_again(&supply.shared.cursor, word)
+    pub(crate) fn take_again(&mut self) -> Option<Id> {
+        self.in_hand.take_again()
     }
 
-    /// The next number in this era, and by this stamp if there is one, if there is no need to wait.
-    pub(crate) fn take(&mut self, supply: &SegmentSupply, era: u64, stamp: Option<Stamp>) -> Option<Id> {
+    /// The next number, if there is no need to wait. `now` reads the era, and says whether the clock keeps a stamp of it at
+    /// hand.
+    pub(crate) fn take(&mut self, supply: &SegmentSupply, now: impl FnOnce() -> (u64, bool)) -> Option<Id> {
+        // Before the clock.
+        let pulse = self.in_hand.pulse();
+        let (era, kept) = now();
+        let seen = kept.then_some(pulse);
         let is_good = mutate!(self.era == era, ChunkOutlivesItsEra => true)
             && self.in_hand.is_current(&supply.shared.cursor);
-        if is_good && let Some(id) = self.in_hand.take(stamp) {
+        if is_good && let Some(id) = self.in_hand.take(seen) {
             return Some(id);
         }
         let step = supply.low.load(Ordering::Relaxed);
@@ -101,9 +106,9 @@ impl NumberChunk {
         match supply.draw(era, self.size, false) {
             Draw::Got(Drawn { start, count, version, .. }) => {
                 let [first, step] = [supply.number_at(start), supply.increment].map(number);
-                self.in_hand = InHand::drawn(IdRun::new(first, step, count), version);
+                self.in_hand.drawn(IdRun::new(first, step, count), version);
                 self.era = era;
-                self.in_hand.take(stamp)
+                self.in_hand.take(seen)
             }
             Draw::Later(_) | Draw::NeedRange => None,
         }

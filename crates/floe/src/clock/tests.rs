@@ -635,6 +635,44 @@ fn the_stamp_is_at_hand_from_the_tickers_round_until_it_is_put_away() {
     assert_eq!(clock.at_hand(), None);
 }
 
+/// A minter looks at the clock again only when the pulse has beaten.
+#[test]
+fn the_pulse_beats_when_the_stamp_at_hand_changes_and_when_an_era_ends() {
+    let (source, clock) = by_hand();
+    let mut seen = clock.pulse().read();
+    let mut beaten = || {
+        let still = clock.pulse().is_still(seen);
+        seen = clock.pulse().read();
+        !still
+    };
+    let later = || source.0.fetch_add(1, Ordering::Relaxed);
+    assert!(!clock.keeps(Stamp::default()), "nothing is at hand");
+    clock.tick();
+    assert!(beaten(), "now something is");
+    let stamp = clock.at_hand().unwrap();
+    assert!(clock.keeps(stamp));
+    clock.tick();
+    assert!(!beaten(), "the same stamp");
+    later();
+    clock.tick();
+    assert!(beaten() && !clock.keeps(stamp), "the next one");
+    later();
+    clock.look();
+    assert!(beaten(), "whoever looks");
+    clock.put_away();
+    assert!(beaten());
+    later();
+    let stamp = clock.stamp().unwrap();
+    assert!(!beaten() && !clock.keeps(stamp), "nobody has it at hand");
+    clock.invalidate();
+    assert!(beaten(), "also while nothing is at hand");
+    clock.tick();
+    assert!(beaten());
+    source.0.fetch_sub(2 * HOUR, Ordering::Relaxed);
+    clock.tick();
+    assert!(beaten(), "the clock is refused");
+}
+
 #[test]
 fn an_era_ends_at_once_also_where_no_ticker_comes_by() {
     let (source, clock) = by_hand();

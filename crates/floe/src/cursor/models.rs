@@ -39,7 +39,7 @@ use crate::signal::Signal;
 use crate::stream::{Chunk, Start, Stream};
 use crate::supply::{NumberChunk, SegmentSupply};
 use crate::time::UnixMillis;
-use crate::{Id, IdRepr};
+use crate::{Id, IdRepr, MintError};
 
 fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -426,9 +426,17 @@ fn half_used(stream: &Stream) -> Chunk<Id> {
 
 /// What `Minter::mint` does where it need not wait: a position, and its worker id.
 fn mint(chunk: &mut Chunk<Id>, stream: &Stream, stamp: Stamp) -> Option<(u64, u64)> {
-    let id = chunk.take_again(stream, stamp).or_else(|| chunk.take(stream, stamp)).or_else(|| {
-        chunk.refill(stream, stamp).unwrap();
-        chunk.take(stream, stamp)
+    mint_by(chunk, stream, || stamp)
+}
+
+fn mint_by(chunk: &mut Chunk<Id>, stream: &Stream, now: impl Fn() -> Stamp) -> Option<(u64, u64)> {
+    let kept = || Ok::<_, MintError>((now(), true));
+    let id = chunk.take_again().or_else(|| match chunk.take_by(stream, kept).unwrap() {
+        (stamp, None) => {
+            chunk.refill(stream, stamp).unwrap();
+            chunk.take_by(stream, kept).unwrap().1
+        }
+        (_, id) => id,
     })?;
     let parts = stream.layout.split(id.to_u128()).unwrap();
     Some((stream.layout.position(parts.tick, parts.sequence), parts.worker))
@@ -463,7 +471,7 @@ fn minters_share_out_the_end_of_a_window() {
 /// A minter that begins a call after the stream was closed mints nothing from the chunk that it holds, also when the
 /// stream has been opened again on another worker's window of the same time.
 ///
-/// Caught: a chunk without its look at the version; `close` without counting the version up.
+/// Caught: a chunk without its look at the version; `close` without counting the version up, or without its beat.
 #[test]
 fn closing_reaches_every_minter() {
     model(3, || {
@@ -500,7 +508,8 @@ fn closing_reaches_every_minter() {
 /// A minter draws a chunk while the stream is closed. A chunk is as old as its draw: a call that begins after the closing
 /// mints nothing from it, although it was taken up after the closing.
 ///
-/// Caught: `refill` that keeps the version that it reads after the draw, in place of the draw's own. `closing_reaches_every_minter`
+/// Caught: a beat before the version is stored, a beat or a reading of the pulse that is relaxed; `refill` that keeps the version
+/// that it reads after the draw, in place of the draw's own. `closing_reaches_every_minter`
 /// does not see that: its minter makes one call, and so never takes from a chunk that it has drawn itself. No ID would be minted
 /// twice by it, since what was drawn is never given back; a floe that was closed would mint on.
 #[test]
@@ -531,7 +540,7 @@ fn a_chunk_is_as_old_as_its_draw() {
 /// `invalidate` ends the era before it returns. A minter that begins a call after that mints nothing of an earlier
 /// era, though the node has not yet closed the stream.
 ///
-/// Caught: a chunk's expiry compared by its milliseconds alone.
+/// Caught: a chunk's expiry compared by its milliseconds alone; a clock without its beat.
 #[test]
 fn invalidate_reaches_every_minter_before_the_node_does() {
     model(3, || {
@@ -546,14 +555,15 @@ fn invalidate_reaches_every_minter_before_the_node_does() {
             thread::spawn(move || {
                 for _ in 0..2 {
                     let invalidated = invalidated.load(Ordering::Acquire);
-                    let stamp = at(now.load(Ordering::Relaxed), 10);
-                    let minted = mint(&mut chunk, &stream, stamp);
+                    let now = || at(now.load(Ordering::Relaxed), 10);
+                    let minted = mint_by(&mut chunk, &stream, now);
                     assert!(!invalidated || minted.is_none(), "{minted:?} is of an era that has ended");
                 }
                 chunk
             })
         };
         now.store(1, Ordering::Relaxed);
+        stream.shared.cursor.pulse().beat();
         invalidated.store(true, Ordering::Release);
         let mut chunk = minter.join().unwrap();
         // Later the node learns of it.
@@ -565,7 +575,8 @@ fn invalidate_reaches_every_minter_before_the_node_does() {
 
 /// The same of a segment's minter. Its numbers do not grow old, so the era's end has to be told by the word.
 ///
-/// Caught: the era of the draw not compared; the clock's word compared by its milliseconds alone.
+/// Caught: the era of the draw not compared; a clock without its beat; a beat or a reading of the pulse that is relaxed; the
+/// pulse read after the era.
 #[test]
 fn invalidate_reaches_a_segments_minters() {
     model(3, || {
@@ -573,13 +584,12 @@ fn invalidate_reaches_a_segments_minters() {
         numbers.low.store(64, Ordering::Relaxed);
         numbers.shared.cursor.publish(&owned(0..8, 0), 0);
         let mut chunk = NumberChunk::new(&numbers);
-        let mint = |chunk: &mut NumberChunk, numbers: &SegmentSupply, era| {
-            let stamp = at(era, 10);
-            chunk.take_again(numbers, stamp).or_else(|| chunk.take(numbers, era, Some(stamp)))
-        };
-        assert!(mint(&mut chunk, &numbers, 0).is_some());
-        assert!(mint(&mut chunk, &numbers, 0).is_some(), "and one is left");
         let now = Arc::new(AtomicU64::new(0));
+        let mint = |chunk: &mut NumberChunk, numbers: &SegmentSupply, now: &AtomicU64| {
+            chunk.take_again().or_else(|| chunk.take(numbers, || (now.load(Ordering::Relaxed), true)))
+        };
+        assert!(mint(&mut chunk, &numbers, &now).is_some());
+        assert!(mint(&mut chunk, &numbers, &now).is_some(), "and one is left");
         let invalidated = Arc::new(AtomicBool::new(false));
         let minter = {
             let (numbers, now, invalidated) =
@@ -587,18 +597,19 @@ fn invalidate_reaches_a_segments_minters() {
             thread::spawn(move || {
                 for _ in 0..2 {
                     let invalidated = invalidated.load(Ordering::Acquire);
-                    let minted = mint(&mut chunk, &numbers, now.load(Ordering::Relaxed));
+                    let minted = mint(&mut chunk, &numbers, &now);
                     assert!(!invalidated || minted.is_none(), "{minted:?} is of an era that has ended");
                 }
                 chunk
             })
         };
         now.store(1, Ordering::Relaxed);
+        numbers.shared.cursor.pulse().beat();
         invalidated.store(true, Ordering::Release);
         let mut chunk = minter.join().unwrap();
         numbers.shared.cursor.close();
         numbers.shared.cursor.publish(&Owned { era: 1, ..owned(20..28, 0) }, 20);
-        assert!(mint(&mut chunk, &numbers, 1).is_some_and(|id| id.get() >= 20));
+        assert!(mint(&mut chunk, &numbers, &now).is_some_and(|id| id.get() >= 20));
     });
 }
 
@@ -616,10 +627,7 @@ fn what_a_segments_minter_has_drawn_is_as_old_as_its_draw() {
             let (numbers, closed) = (Arc::clone(&numbers), Arc::clone(&closed));
             thread::spawn(move || {
                 let mut chunk = NumberChunk::new(&numbers);
-                let mut mint = || {
-                    let stamp = at(0, 10);
-                    chunk.take_again(&numbers, stamp).or_else(|| chunk.take(&numbers, 0, Some(stamp)))
-                };
+                let mut mint = || chunk.take_again().or_else(|| chunk.take(&numbers, || (0, true)));
                 let first = mint();
                 let was_closed = closed.load(Ordering::Acquire);
                 let second = mint();

@@ -21,7 +21,7 @@ fn driver(ledger: &Memory, thread: fn(&Shared)) -> Driver {
     });
     let standing = FixedClock::at(UnixMillis::new(1_790_000_000_000));
     let clock = Arc::new(Clock::new(ClockPolicy::default(), Box::new(standing)));
-    let shared = Shared::new(clock, Arc::new(ledger.clone()), node, Arc::default(), 1_000, 1_000);
+    let shared = Shared::new(clock, Arc::new(ledger.clone()), node, 1_000, 1_000);
     let shared = Arc::new(shared);
     let driver = Driver::new(&shared);
     lock(&driver.threads).push(thread::spawn(move || thread(&shared)));

@@ -341,11 +341,10 @@ impl Builder {
             entropy,
         };
         let node = Node::new(settings);
-        let signal = Arc::default();
+        let shared = Shared::new(clock, ledger, node, millis(self.max_wait), window_ms);
         if let Some(fixed) = &self.clock {
-            fixed.tell(&signal);
+            fixed.tell(&shared.signal);
         }
-        let shared = Shared::new(clock, ledger, node, signal, millis(self.max_wait), window_ms);
         let shared = Arc::new(shared);
         let driver = Arc::new(Driver::new(&shared));
         let (names, streams) = (Mutex::default(), Mutex::default());

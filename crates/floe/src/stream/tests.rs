@@ -165,7 +165,7 @@ fn what_follows_the_last_id_that_is_due_waits() {
         assert_eq!(std::iter::from_fn(|| stream.mint_one::<Id>(stamp)).count(), 1, "{ahead_ms} ms ahead");
         let (stamp, mut chunk) = (at(50), Chunk::<Id>::new(&stream));
         assert_eq!(chunk.refill(&stream, stamp), Ok(None));
-        assert!(chunk.take(&stream, stamp).is_some());
+        assert!(chunk.take(&stream, stamp, None).is_some());
         assert!(matches!(chunk.refill(&stream, stamp), Ok(Some(Draw::Later(_)))), "{ahead_ms} ms ahead");
     }
 }
@@ -211,23 +211,33 @@ fn a_chunk_ends_with_its_era_and_with_its_time() {
     let at = |era, millis| Stamp::new(era, UnixMillis::new(START_MS + millis));
     let mut chunk = Chunk::<Id>::new(&stream);
     while chunk.left() < 16 {
-        while chunk.take(&stream, at(0, 0)).is_some() {}
+        while chunk.take(&stream, at(0, 0), None).is_some() {}
         assert_eq!(chunk.refill(&stream, at(0, 0)), Ok(None));
     }
-    assert_ne!(chunk.take(&stream, at(0, 0)), None);
-    let taken = |chunk: &mut Chunk<_>, stamp| {
-        let (again, left) = (chunk.take_again(&stream, stamp), chunk.left());
-        assert_eq!(chunk.is_good(&stream, stamp), chunk.take(&stream, stamp).is_some());
+    let by =
+        |chunk: &mut Chunk<_>, stamp| chunk.take_by(&stream, || Ok::<_, MintError>((stamp, true))).unwrap().1;
+    assert_ne!(chunk.take(&stream, at(0, 0), None), None);
+    assert_eq!(chunk.take_again(), None, "the clock does not keep that stamp");
+    assert_ne!(by(&mut chunk, at(0, 0)), None);
+    let mut last = at(0, 0);
+    let mut taken = |chunk: &mut Chunk<_>, stamp| {
+        if stamp != last {
+            // As the clock does.
+            last = stamp;
+            stream.shared.cursor.pulse().beat();
+        }
+        let (again, left) = (chunk.take_again(), chunk.left());
+        assert_eq!(chunk.is_good(&stream, stamp), by(chunk, stamp).is_some());
         (again.is_some(), chunk.left() < left)
     };
     assert_eq!(taken(&mut chunk, at(0, 0)), (true, true));
     assert_eq!(taken(&mut chunk, at(0, 11)), (false, true), "a tick and what may be run ahead");
-    assert_eq!(taken(&mut chunk, at(0, 11)), (true, true), "by that word it was found good");
+    assert_eq!(taken(&mut chunk, at(0, 11)), (true, true), "nothing has changed since");
     assert_eq!(taken(&mut chunk, at(0, 12)), (false, false), "a millisecond more");
     for millis in [-1_000, 0, 1, 11] {
         assert_eq!(taken(&mut chunk, at(1, millis)), (false, false), "a copy of the process has it as well");
     }
-    assert_eq!(taken(&mut chunk, at(0, 11)), (true, true));
+    assert_eq!(taken(&mut chunk, at(0, 11)), (false, true));
     stream.close();
     assert_eq!(taken(&mut chunk, at(0, 11)), (false, false), "it was closed");
 }
@@ -240,10 +250,10 @@ fn a_chunk_has_the_worker_id_of_its_draw() {
     let mut chunk = Chunk::<Id>::new(&stream);
     for worker in [3, 2, 5] {
         stream.own(worker, now, now + 1_000, 0);
-        assert_eq!(chunk.take(&stream, stamp), None);
+        assert_eq!(chunk.take(&stream, stamp, None), None);
         for _ in 0..3 {
             assert_eq!(chunk.refill(&stream, stamp), Ok(None));
-            let id = chunk.take(&stream, stamp).unwrap();
+            let id = chunk.take(&stream, stamp, None).unwrap();
             assert_eq!(Layout::TWITTER.split(id.get().into()).unwrap().worker, worker);
         }
     }
@@ -262,9 +272,9 @@ fn the_rest_of_a_chunk_in_the_next_tick_ends_with_its_era_and_with_its_time() {
         let mut chunk = Chunk::<Id>::new(&stream);
         stream.mint_one::<Id>(at(0, 0)).unwrap();
         while !chunk.in_hand.is_empty() || chunk.next == chunk.end {
-            if chunk.take(&stream, at(0, 0)).is_none() {
+            if chunk.take(&stream, at(0, 0), None).is_none() {
                 assert_eq!(chunk.refill(&stream, at(0, 0)), Ok(None));
-                chunk.take(&stream, at(0, 0)).unwrap();
+                chunk.take(&stream, at(0, 0), None).unwrap();
             }
         }
         match what {
@@ -273,7 +283,7 @@ fn the_rest_of_a_chunk_in_the_next_tick_ends_with_its_era_and_with_its_time() {
             _ => {}
         }
         let stamp = [at(0, 0), at(0, 0), at(1, 0), at(0, 12)][what];
-        assert_eq!(chunk.take(&stream, stamp), None, "{what}");
+        assert_eq!(chunk.take(&stream, stamp, None), None, "{what}");
     }
 }
 
@@ -287,12 +297,14 @@ fn a_chunk_gives_the_ids_of_its_positions_and_no_others() {
     stream.own(3, now, now + 1_000, 0);
     let stamp = Stamp::new(0, UnixMillis::new(START_MS));
     let (placer, first) = (placer::<Id>(&stream.layout, 3), stream.layout.position_at(stamp.time()).unwrap());
+    let take =
+        |chunk: &mut Chunk<Id>| chunk.take_by(&stream, || Ok::<_, MintError>((stamp, true))).unwrap().1;
     let mut alone = Chunk::<Id>::new(&stream);
     let nothing_is_lost = (first..first + 600).all(|position| {
-        let mut taken = || alone.take_again(&stream, stamp).or_else(|| alone.take(&stream, stamp));
+        let mut taken = || alone.take_again().or_else(|| take(&mut alone));
         let id = taken().or_else(|| {
             assert_eq!(alone.refill(&stream, stamp), Ok(None));
-            alone.take(&stream, stamp)
+            take(&mut alone)
         });
         id == Some(placer.place(position))
     });
@@ -305,7 +317,7 @@ fn a_chunk_gives_the_ids_of_its_positions_and_no_others() {
             // Every third time what is left is given up.
             minted += 1;
             if minted % 3 > 0
-                && let Some(id) = chunk.take_again(&stream, stamp).or_else(|| chunk.take(&stream, stamp))
+                && let Some(id) = chunk.take_again().or_else(|| take(chunk))
             {
                 ids.push(id);
             } else {
@@ -335,7 +347,7 @@ fn a_chunk_has_256_positions_at_most_and_a_sixteenth_of_a_tick() {
         let stamp = Stamp::new(0, UnixMillis::new(START_MS));
         let mut chunk = Chunk::<Id>::new(&stream);
         let sizes = (0..12).map(|_| {
-            while chunk.take(&stream, stamp).is_some() {}
+            while chunk.take(&stream, stamp, None).is_some() {}
             assert_eq!(chunk.refill(&stream, stamp), Ok(None));
             chunk.left()
         });

@@ -205,10 +205,15 @@ fn a_minters_numbers_end_with_their_range_and_with_their_era() {
     numbers.shared.cursor.publish(&Owned { current: 0..1_000, ..Owned::default() }, 0);
     let at = |era, millis| Stamp::new(era, UnixMillis::new(millis));
     let mut chunk = NumberChunk::new(&numbers);
+    let mut last = None;
     let mut minted = |stamp: Option<Stamp>, era| {
-        let word = stamp.unwrap_or_default();
-        let again = chunk.take_again(&numbers, word);
-        let taken = again.or_else(|| chunk.take(&numbers, era, stamp)).map(|id| (id.get() - 2) / 3);
+        if std::mem::replace(&mut last, stamp) != stamp {
+            // As the clock does.
+            numbers.shared.cursor.pulse().beat();
+        }
+        let again = chunk.take_again();
+        let taken = again.or_else(|| chunk.take(&numbers, || (era, stamp.is_some())));
+        let taken = taken.map(|id| (id.get() - 2) / 3);
         (again.is_some(), taken)
     };
     // Two, and then four at a time, which is a sixteenth of what is low.
@@ -218,11 +223,11 @@ fn a_minters_numbers_end_with_their_range_and_with_their_era() {
     let again: Vec<_> = first.iter().map(|(again, _)| *again).collect();
     assert_eq!(again, [false, true, false, true, true, true, false, true]);
     assert_eq!(minted(Some(same), 0), (true, Some(8)));
-    assert_eq!(minted(Some(at(0, 6)), 0), (false, Some(9)), "the next word is looked at, and does no harm");
+    assert_eq!(minted(Some(at(0, 6)), 0), (false, Some(9)), "the next stamp is looked at, and does no harm");
     assert_eq!(minted(None, 0), (false, Some(10)), "so it does where no time is at hand");
-    assert_eq!(minted(None, 0), (false, Some(11)), "which is no word that was seen");
+    assert_eq!(minted(None, 0), (false, Some(11)), "where each has to be looked at");
     // Drawn up to 14 by now.
-    assert_eq!(minted(Some(at(0, 6)), 0), (false, Some(12)), "nor is the one before it any more");
+    assert_eq!(minted(Some(at(0, 6)), 0), (false, Some(12)), "and so has the first one after that");
     numbers.shared.cursor.publish(&Owned { current: 0..1_000, spare: 2_000..3_000, ..Owned::default() }, 0);
     assert_eq!(minted(Some(at(0, 7)), 0), (false, Some(14)), "another range: half as many are drawn anew");
     assert_eq!(minted(Some(at(1, 7)), 1), (false, None), "a copy of the process has these too");
