@@ -6,8 +6,10 @@ use floe::ledger::{self, Ledger};
 use floe::{Name, UnixMillis};
 use jiff::{ToSpan, Zoned};
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::harness::{Server, directory, file, until};
+use crate::hostile::connect;
 
 const PATTERN: &str = "[[name]]\nname = \"*\"\nkind = \"counter\"\n";
 
@@ -61,6 +63,39 @@ async fn a_name_that_is_retired_beside_a_running_server_is_closed_for_ever() {
     let state = |at: usize| all["names"][at]["state"].as_str().unwrap().to_owned();
     assert_eq!([state(0), state(1), state(2)], ["retired", "retired", "closed"], "{all}");
     assert_eq!(marks(), before);
+    server.stop().await.unwrap();
+}
+
+/// A snowflake is minted from what was reserved before, so a connection that holds it looks whether it has ended.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retired_name_has_ended_on_a_connection_that_mints_from_it_too() {
+    let directory = directory();
+    let text = "[[name]]\nname = \"orders\"\nkind = \"snowflake\"\nlayout = \"twitter\"\n";
+    let server = Server::start(file(text), directory.clone()).await;
+    server.mint("orders", 1).await;
+    let mut stream = connect(&server).await;
+    let mut status = async || {
+        stream.write_all(b"GET /v1/mint/orders HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        let mut said = Vec::new();
+        let is_whole = |said: &[u8]| {
+            let said = String::from_utf8_lossy(said);
+            said.split_once("\r\n\r\n").is_some_and(|(head, body)| {
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+                body.len() == length.parse::<usize>().unwrap()
+            })
+        };
+        while !is_whole(&said) {
+            assert_ne!(stream.read_buf(&mut said).await.unwrap(), 0, "it was closed");
+        }
+        String::from_utf8_lossy(&said["HTTP/1.1 ".len()..][..3]).into_owned()
+    };
+    assert_eq!(status().await, "200");
+    ledger::retire(&ledger(&directory), &name("orders"), UnixMillis::new(1)).unwrap();
+    until("the server learns of it", async || {
+        (server.get("/v1/mint/orders").await.status() == 507).then_some(())
+    })
+    .await;
+    assert_eq!(status().await, "507");
     server.stop().await.unwrap();
 }
 
