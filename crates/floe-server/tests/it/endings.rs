@@ -129,6 +129,22 @@ async fn a_name_of_one_day_ends_by_itself_a_while_after_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_name_of_one_day_is_there_on_its_last_day() {
+    let directory = directory();
+    let today = || Zoned::now().in_tz("UTC").unwrap().date();
+    let day = today();
+    let text = format!("order-{}", day.saturating_sub(40.days()));
+    let server = Server::start(file(PATTERN), directory.clone()).await;
+    assert_eq!(server.mint(&text, 1).await, ["1"]);
+    server.stop().await.unwrap();
+    ledger::end_on(&ledger(&directory), &name(&text), day).unwrap();
+    let server = Server::start(file(PATTERN), directory.clone()).await;
+    let status = server.get(&format!("/v1/mint/{text}")).await.status();
+    assert!(status == 200 || today() > day, "{status}");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn names_that_have_ended_make_room_within_a_tokens_bound() {
     let directory = directory();
     let token = floe_server::NewToken::random("shop", "a*,b*").unwrap();
