@@ -171,3 +171,42 @@ async fn a_statement_has_no_more_rows_than_a_call_may_ask_for_ids() {
     assert_eq!(client.mint("tickets").await, Ok(4), "nothing was minted for it");
     server.stop().await.unwrap();
 }
+
+/// A client counts on from the first number by one.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_rows_get_numbers_that_follow_one_another_by_one_or_none() {
+    let server = Server::of(NAMES.trim_start_matches("new_names = 'ask for first'\n")).await;
+    let mut client = Client::of(&server).await;
+    assert_eq!(client.run("INSERT INTO `s-1` () VALUES (), ()").await, Ok(1));
+    assert_eq!(client.run("INSERT INTO `i-1` () VALUES ()").await, Ok(3));
+    let (code, text) = client.run("INSERT INTO `i-1` () VALUES (), ()").await.unwrap_err();
+    assert!(code == 1366 && text.contains("one row at a time"), "{code} {text}");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_connection_prepares_is_bounded_in_bytes_and_counts_no_more_once_it_is_closed() {
+    const MOST: usize = 64;
+    let server = Server::of("[[name]]\nname = 'tickets'\nkind = 'segment'\n").await;
+    let mut client = Client::of(&server).await;
+    let text = format!("\x16REPLACE INTO tickets (stub) VALUES ('{}')", "x".repeat(16 << 10));
+    let prepare = async |client: &mut Client| {
+        client.send(0, text.as_bytes()).await;
+        client.packet().await
+    };
+    for _ in 0..MOST {
+        let said = prepare(&mut client).await;
+        assert_eq!(said[0], 0, "{}", said.escape_ascii());
+        // Which is not answered.
+        client.send(0, &[b"\x19", &said[1..5]].concat()).await;
+    }
+    for _ in 0..MOST {
+        let said = prepare(&mut client).await;
+        if said[0] == 0xff {
+            assert_eq!(u16::from_le_bytes([said[1], said[2]]), 1461, "{}", said.escape_ascii());
+            server.stop().await.unwrap();
+            return;
+        }
+    }
+    panic!("it may prepare as much as it wants");
+}
