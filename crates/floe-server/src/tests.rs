@@ -23,6 +23,8 @@ use crate::fronts::{Backend, Conversation, Front, Offer, http};
 use crate::metrics::Metrics;
 use crate::server;
 use crate::service::Service;
+use crate::service::call::NATIVE;
+use crate::status::Status;
 
 /// Where the ledger is, and what its client says of it.
 const SECRETS: [&str; 6] = ["redis", "127.0.0.1", ":1/", "clerk", "/7", "refused"];
@@ -205,6 +207,48 @@ async fn a_token_for_every_name_is_told_where_the_ledger_is_and_one_for_some_is_
             assert!(!said.contains(secret), "{secret}: {said}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_for_this_machine_and_for_tokens_for_every_name() {
+    let (all, some) = (NewToken::random("all", "*").unwrap(), NewToken::random("some", "orders").unwrap());
+    let away = Away::with(&format!("{}{}", all.toml(), some.toml())).await;
+    let (far, here) = (away.from("192.0.2.7:9000", false), away.from("127.0.0.1:9000", true));
+    for (origin, token, status) in
+        [(far, None, 401), (far, Some(&some), 403), (far, Some(&all), 200), (here, None, 200)]
+    {
+        let said = away.ask(origin, token.map(NewToken::secret), "/metrics", b"").await;
+        assert!(said.contains(&format!("status: {status}")), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_is_raised_by_those_who_may_alone() {
+    let token = NewToken::random("shop", "orders").unwrap();
+    for (settings, may) in [(token.toml(), false), (token.toml().replace("# raise", "raise"), true)] {
+        let away = Away::with(&settings).await;
+        let service = &away.backend.service;
+        let caller = service.access().token(token.secret().as_bytes(), &service.access().unknown());
+        // Who may hears that the ledger is away.
+        let raised = service.raise(&caller, &NATIVE, "orders", 9).await.unwrap_err();
+        assert_eq!(raised.status != Status::Forbidden, may, "{raised:?}");
+        let begun = service.begin_behind(&caller, &NATIVE, "orders", 9).await.unwrap_err();
+        assert_eq!(begun.status != Status::Forbidden, may, "{begun:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_is_called_with_tokens_for_its_realm_alone() {
+    let token = NewToken::random("fleet", "*").unwrap();
+    let away = Away::with(&token.toml().replace("# ledger = [\"default\"]", "ledger = ['shop']")).await;
+    let service = &away.backend.service;
+    let caller = service.access().token(token.secret().as_bytes(), &service.access().unknown());
+    let call = async |realm: &str| {
+        let answered = service.ledger_call(&caller, realm.to_owned(), b"no question").await;
+        answered.map_err(|refusal| refusal.status)
+    };
+    assert_eq!(call("r").await, Err(Status::Forbidden));
+    assert_eq!(call("shop").await, Err(Status::BadRequest), "it may call, but this is no call");
 }
 
 /// A connection is taken back from hyper when nothing is under way, and not earlier.

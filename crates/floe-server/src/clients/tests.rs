@@ -146,6 +146,55 @@ async fn what_a_client_takes_a_part_of_is_not_stuck() {
 }
 
 #[tokio::test]
+async fn a_client_that_holds_nothing_is_not_stuck() {
+    let clients = clients(Limits { memory: MEMORY, ..Limits::default() });
+    let [idle, waits, asks] = [1, 2, 3].map(|last| clients.admit(ip(last)).unwrap());
+    drop(idle.client().hold(40 << 10).await.unwrap());
+    let stuck = waits.client().hold(800 << 10).await.unwrap();
+    for (place, since) in [(&idle, 1), (&waits, 2)] {
+        waits_since(place, since);
+    }
+    assert!(clients.make_room(400 << 10, asks.client()));
+    assert!(waits.client().is_ended() && !idle.client().is_ended());
+    drop(stuck);
+}
+
+#[tokio::test]
+async fn a_client_is_closed_for_what_it_holds_and_not_for_what_it_held() {
+    let clients = clients(Limits { memory: MEMORY, ..Limits::default() });
+    let [little, much, asks] = [1, 2, 3].map(|last| clients.admit(ip(last)).unwrap());
+    drop(little.client().hold(800 << 10).await.unwrap());
+    let held = [little.client().hold(1 << 10).await.unwrap(), much.client().hold(800 << 10).await.unwrap()];
+    for (place, since) in [(&little, 1), (&much, 2)] {
+        waits_since(place, since);
+    }
+    assert!(clients.make_room(400 << 10, asks.client()));
+    assert!(little.client().is_ended() && much.client().is_ended(), "the first alone frees too little");
+    drop(held);
+}
+
+#[tokio::test]
+async fn no_more_clients_are_closed_than_are_needed() {
+    let clients = clients(Limits { memory: MEMORY, ..Limits::default() });
+    let [first, second, asks] = [1, 2, 3].map(|last| clients.admit(ip(last)).unwrap());
+    let held =
+        [first.client().hold(440 << 10).await.unwrap(), second.client().hold(440 << 10).await.unwrap()];
+    for (place, since) in [(&first, 1), (&second, 2)] {
+        waits_since(place, since);
+    }
+    for _ in 0..2 {
+        assert!(clients.make_room(300 << 10, asks.client()));
+        assert!(
+            first.client().is_ended() && !second.client().is_ended(),
+            "the first is about to free enough"
+        );
+        // As if that was a while ago.
+        clients.crowd().made_room = None;
+    }
+    drop(held);
+}
+
+#[tokio::test]
 async fn few_requests_of_one_connection_wait_for_memory() {
     let clients = clients(Limits { memory: MEMORY, ..Limits::default() });
     let [reads_not, asks] = [1, 2].map(|last| clients.admit(ip(last)).unwrap());

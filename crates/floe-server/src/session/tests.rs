@@ -7,7 +7,7 @@ use super::*;
 use crate::clients::{Address, Clients};
 use crate::metrics::Metrics;
 
-/// A protocol in which each byte is a request, takes a moment, and is answered by itself.
+/// A protocol in which each byte is a request, takes a moment, and is answered by itself. A `w` waits for ever.
 struct Slow {
     served: Arc<AtomicUsize>,
 }
@@ -18,6 +18,9 @@ const MOMENT: Duration = Duration::from_micros(150);
 impl Session for Slow {
     async fn take(&mut self, input: &[u8], output: &mut Vec<u8>, _: Instant) -> Option<Taken> {
         let request = *input.first()?;
+        if request == b'w' {
+            std::future::pending::<()>().await;
+        }
         let begun = Instant::now();
         while begun.elapsed() < MOMENT {}
         output.push(request);
@@ -48,7 +51,8 @@ fn connect(
 
 #[tokio::test]
 async fn clients_that_have_always_more_to_ask_let_others_be_served_between_two_turns() {
-    const GREEDY: usize = 100;
+    const GREEDY: usize = 600;
+    const ASKED: usize = 16 << 10;
     let clients = Clients::new(&Limits::default(), 1, Arc::new(Metrics::new(10, [])));
     let (_going_on, draining) = watch::channel(false);
     let mut connections = JoinSet::new();
@@ -57,7 +61,7 @@ async fn clients_that_have_always_more_to_ask_let_others_be_served_between_two_t
     for _ in 0..GREEDY {
         let served = Arc::new(AtomicUsize::new(0));
         let mut end = connect(&clients, &served, &draining, &mut connections);
-        end.write_all(&[b'x'; 64 << 10]).await.unwrap();
+        end.write_all(&[b'x'; ASKED]).await.unwrap();
         greedy.push((served, end));
     }
     while greedy.iter().any(|(served, _)| served.load(Ordering::Relaxed) == 0) {
@@ -70,9 +74,27 @@ async fn clients_that_have_always_more_to_ask_let_others_be_served_between_two_t
         honest.write_all(b"y").await.unwrap();
         assert_eq!(honest.read_u8().await.unwrap(), b'y');
         let meanwhile = by_greedy() - before;
-        // A turn of each would be 3,300.
+        // One request of each would be 600, and a turn of each 20,000.
         let turn = usize::try_from(PROMPT.as_micros() / MOMENT.as_micros()).unwrap();
         assert!(meanwhile <= 10 * turn, "{meanwhile} requests were served before this one");
     }
-    assert!(by_greedy() < GREEDY * (64 << 10), "they had something to ask at all times");
+    assert!(by_greedy() < GREEDY * ASKED, "they had something to ask at all times");
+}
+
+#[tokio::test]
+async fn a_turn_ends_where_there_is_something_to_wait_for() {
+    const BEFORE: usize = 100;
+    let clients = Clients::new(&Limits::default(), 1, Arc::new(Metrics::new(10, [])));
+    let (_going_on, draining) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    let [served, others]: [Arc<AtomicUsize>; 2] = std::array::from_fn(|_| Arc::default());
+    let mut waits = connect(&clients, &served, &draining, &mut connections);
+    waits.write_all(&[&[b'x'; BEFORE][..], b"w"].concat()).await.unwrap();
+    while served.load(Ordering::Relaxed) < BEFORE {
+        yield_now().await;
+    }
+    let mut other = connect(&clients, &others, &draining, &mut connections);
+    other.write_all(&[b'x'; BEFORE]).await.unwrap();
+    let answered = timeout(Duration::from_secs(20), other.read_exact(&mut [0; BEFORE])).await;
+    answered.expect("the other one has no turn").unwrap();
 }

@@ -6,8 +6,10 @@ use floe::ledger::{self, Ledger};
 use floe::{Name, UnixMillis};
 use jiff::{ToSpan, Zoned};
 use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::harness::{Server, directory, file, until};
+use crate::hostile::connect;
 
 const PATTERN: &str = "[[name]]\nname = \"*\"\nkind = \"counter\"\n";
 
@@ -64,6 +66,39 @@ async fn a_name_that_is_retired_beside_a_running_server_is_closed_for_ever() {
     server.stop().await.unwrap();
 }
 
+/// A snowflake is minted from what was reserved before, so a connection that holds it looks whether it has ended.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retired_name_has_ended_on_a_connection_that_mints_from_it_too() {
+    let directory = directory();
+    let text = "[[name]]\nname = \"orders\"\nkind = \"snowflake\"\nlayout = \"twitter\"\n";
+    let server = Server::start(file(text), directory.clone()).await;
+    server.mint("orders", 1).await;
+    let mut stream = connect(&server).await;
+    let mut status = async || {
+        stream.write_all(b"GET /v1/mint/orders HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+        let mut said = Vec::new();
+        let is_whole = |said: &[u8]| {
+            let said = String::from_utf8_lossy(said);
+            said.split_once("\r\n\r\n").is_some_and(|(head, body)| {
+                let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+                body.len() == length.parse::<usize>().unwrap()
+            })
+        };
+        while !is_whole(&said) {
+            assert_ne!(stream.read_buf(&mut said).await.unwrap(), 0, "it was closed");
+        }
+        String::from_utf8_lossy(&said["HTTP/1.1 ".len()..][..3]).into_owned()
+    };
+    assert_eq!(status().await, "200");
+    ledger::retire(&ledger(&directory), &name("orders"), UnixMillis::new(1)).unwrap();
+    until("the server learns of it", async || {
+        (server.get("/v1/mint/orders").await.status() == 507).then_some(())
+    })
+    .await;
+    assert_eq!(status().await, "507");
+    server.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_of_one_day_ends_by_itself_a_while_after_it() {
     let directory = directory();
@@ -90,6 +125,22 @@ async fn a_name_of_one_day_ends_by_itself_a_while_after_it() {
     let listed = format!("{PATTERN}[[name]]\nname = \"{earlier}\"\nkind = \"counter\"\n");
     let server = Server::start(file(&listed), directory).await;
     assert_eq!(server.mint(&earlier, 1).await, ["2"], "what is listed has no end");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_of_one_day_is_there_on_its_last_day() {
+    let directory = directory();
+    let today = || Zoned::now().in_tz("UTC").unwrap().date();
+    let day = today();
+    let text = format!("order-{}", day.saturating_sub(40.days()));
+    let server = Server::start(file(PATTERN), directory.clone()).await;
+    assert_eq!(server.mint(&text, 1).await, ["1"]);
+    server.stop().await.unwrap();
+    ledger::end_on(&ledger(&directory), &name(&text), day).unwrap();
+    let server = Server::start(file(PATTERN), directory.clone()).await;
+    let status = server.get(&format!("/v1/mint/{text}")).await.status();
+    assert!(status == 200 || today() > day, "{status}");
     server.stop().await.unwrap();
 }
 

@@ -87,6 +87,26 @@ async fn a_header_that_trickles_in_is_cut_off_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_trickles_in_is_cut_off_in_time_without_hyper_as_well() {
+    let server = Server::of("limits = { header_timeout = \"300ms\", idle_timeout = \"1h\" }\n").await;
+    for begins in ["GET /v1/mint/some HTTP/1.1\r\nhost: ", "*2\r\n$4\r\nINCR\r\n$9999\r\n"] {
+        let mut stream = connect(&server).await;
+        let trickle = async {
+            let mut pace = tokio::time::interval(Duration::from_millis(40));
+            for byte in begins.bytes().chain(std::iter::repeat(b'a')) {
+                pace.tick().await;
+                if stream.write_all(&[byte]).await.is_err() {
+                    break;
+                }
+            }
+        };
+        let ended = timeout(PATIENCE, trickle).await;
+        assert!(ended.is_ok(), "the server reads on for ever: {begins}");
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_header_has_its_time_once_also_where_a_connection_may_rest_sooner() {
     let server = Server::of("limits = { header_timeout = \"500ms\", idle_timeout = \"1h\" }\n").await;
     let mut stream = connect(&server).await;

@@ -56,6 +56,18 @@ impl Client {
         self.run(&format!("REPLACE INTO `{name}` (stub) VALUES ('a')")).await
     }
 
+    /// What `SELECT LAST_INSERT_ID()` returns.
+    async fn last_insert_id(&mut self) -> String {
+        self.send(0, b"\x03SELECT LAST_INSERT_ID()").await;
+        // How many columns there are, the column, and their end; then the row and its end.
+        for _ in 0..3 {
+            self.packet().await;
+        }
+        let row = self.packet().await;
+        self.packet().await;
+        String::from_utf8(row[1..].to_vec()).unwrap()
+    }
+
     async fn send(&mut self, number: u8, payload: &[u8]) {
         let length = u32::try_from(payload.len()).unwrap().to_le_bytes();
         self.0.write_all(&[&length[..3], &[number], payload].concat()).await.unwrap();
@@ -131,4 +143,70 @@ async fn a_number_that_a_name_cannot_begin_at_makes_no_name() {
     let (code, text) = client.mint("s-3").await.unwrap_err();
     assert!(code == 1146 && text.contains("first = N") && text.contains("--to N"), "{code} {text}");
     server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_takes_over_a_connection_gets_no_number_of_its_last_user() {
+    let server = Server::of("[[name]]\nname = 'tickets'\nkind = 'segment'\n").await;
+    let mut client = Client::of(&server).await;
+    let (reset, change_user) = (&b"\x1f"[..], &b"\x11app\0\0\0\x2d\0mysql_native_password\0"[..]);
+    for command in [reset, change_user] {
+        let minted = client.mint("tickets").await.unwrap();
+        assert_eq!(client.last_insert_id().await, minted.to_string());
+        client.send(0, command).await;
+        let said = client.packet().await;
+        assert_eq!(said[0], 0, "{}", said.escape_ascii());
+        assert_eq!(client.last_insert_id().await, "0", "{}", command.escape_ascii());
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_has_no_more_rows_than_a_call_may_ask_for_ids() {
+    let server = Server::of("[limits]\nmax_batch = 3\n[[name]]\nname = 'tickets'\nkind = 'segment'\n").await;
+    let mut client = Client::of(&server).await;
+    assert_eq!(client.run("INSERT INTO tickets () VALUES (), (), ()").await, Ok(1));
+    let (code, text) = client.run("INSERT INTO tickets () VALUES (), (), (), ()").await.unwrap_err();
+    assert!(code == 1064 && text.contains("limits.max_batch"), "{code} {text}");
+    assert_eq!(client.mint("tickets").await, Ok(4), "nothing was minted for it");
+    server.stop().await.unwrap();
+}
+
+/// A client counts on from the first number by one.
+#[tokio::test(flavor = "multi_thread")]
+async fn several_rows_get_numbers_that_follow_one_another_by_one_or_none() {
+    let server = Server::of(NAMES.trim_start_matches("new_names = 'ask for first'\n")).await;
+    let mut client = Client::of(&server).await;
+    assert_eq!(client.run("INSERT INTO `s-1` () VALUES (), ()").await, Ok(1));
+    assert_eq!(client.run("INSERT INTO `i-1` () VALUES ()").await, Ok(3));
+    let (code, text) = client.run("INSERT INTO `i-1` () VALUES (), ()").await.unwrap_err();
+    assert!(code == 1366 && text.contains("one row at a time"), "{code} {text}");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_connection_prepares_is_bounded_in_bytes_and_counts_no_more_once_it_is_closed() {
+    const MOST: usize = 64;
+    let server = Server::of("[[name]]\nname = 'tickets'\nkind = 'segment'\n").await;
+    let mut client = Client::of(&server).await;
+    let text = format!("\x16REPLACE INTO tickets (stub) VALUES ('{}')", "x".repeat(16 << 10));
+    let prepare = async |client: &mut Client| {
+        client.send(0, text.as_bytes()).await;
+        client.packet().await
+    };
+    for _ in 0..MOST {
+        let said = prepare(&mut client).await;
+        assert_eq!(said[0], 0, "{}", said.escape_ascii());
+        // Which is not answered.
+        client.send(0, &[b"\x19", &said[1..5]].concat()).await;
+    }
+    for _ in 0..MOST {
+        let said = prepare(&mut client).await;
+        if said[0] == 0xff {
+            assert_eq!(u16::from_le_bytes([said[1], said[2]]), 1461, "{}", said.escape_ascii());
+            server.stop().await.unwrap();
+            return;
+        }
+    }
+    panic!("it may prepare as much as it wants");
 }

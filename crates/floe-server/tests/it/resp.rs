@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 
 use floe_server::NewToken;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::harness::{Server, say, until};
+use crate::harness::{PATIENCE, Server, say, until};
 
 const NAMES: &str = "[[name]]\nname = 'visits'\nkind = 'counter'\n[[name]]\nname = 'tickets'\nkind = 'segment'\nincrement = 2\noffset = 1\n\
     [[name]]\nname = 'orders'\nkind = 'snowflake'\nlayout = 'twitter'\n\
@@ -105,6 +106,44 @@ async fn each_request_of_a_pipeline_is_counted_once_whatever_stands_beside_it() 
         sent.iter().map(|(text, times, _)| text.repeat(*times)).chain(["QUIT\r\n".into()]).collect();
     let said = say(TcpStream::connect(server.address).await.unwrap(), request.as_bytes()).await;
     assert_eq!(said, expected + "+OK\r\n");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_differ_only_in_case_are_two_on_one_connection_as_well() {
+    let server = Server::of("[[name]]\nname = '*'\nkind = 'counter'\n").await;
+    let asked = ["INCR a", "INCR A", "INCR A", "INCR a", "MINT A", "MINT a"];
+    assert_eq!(answers(&server, &asked).await, [":1", ":1", ":2", ":2", ":3", ":3"]);
+    let said = say(TcpStream::connect(server.address).await.unwrap(), b"get a\r\nget A\r\nquit\r\n").await;
+    assert_eq!(said, "VALUE a 0 1\r\n4\r\nEND\r\nVALUE A 0 1\r\n4\r\nEND\r\n");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_connection_has_queued_counts_as_held() {
+    const COMMANDS: usize = 30;
+    let server = Server::of("[[name]]\nname = 'visits'\nkind = 'counter'\n").await;
+    let held = async || -> usize {
+        let metrics = server.text("/metrics").await;
+        let line = metrics.lines().find_map(|line| line.strip_prefix("floe_memory_held_bytes ")).unwrap();
+        line.parse().unwrap()
+    };
+    let before = held().await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let command = format!("GET {}\r\n", "x".repeat(1_000));
+    // One by one, so that nothing but the queue is large.
+    for (asked, answer) in std::iter::once(("MULTI\r\n", "+OK\r\n"))
+        .chain(std::iter::repeat_n((command.as_str(), "+QUEUED\r\n"), COMMANDS))
+    {
+        stream.write_all(asked.as_bytes()).await.unwrap();
+        let mut said = vec![0; answer.len()];
+        tokio::time::timeout(PATIENCE, stream.read_exact(&mut said)).await.unwrap().unwrap();
+        assert_eq!(said, answer.as_bytes());
+    }
+    until("it counts", async || (held().await >= before + COMMANDS * command.len()).then_some(())).await;
+    drop(stream);
+    until("it is given back", async || (held().await < before + COMMANDS * command.len()).then_some(()))
+        .await;
     server.stop().await.unwrap();
 }
 

@@ -56,6 +56,28 @@ async fn a_web_page_of_another_site_mints_nothing() {
     server.stop().await.unwrap();
 }
 
+/// An ID that is at hand is answered without hyper.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_web_page_of_another_site_gets_no_id_that_is_at_hand() {
+    let server = Server::standalone().await;
+    server.mint("orders", 1).await;
+    let goodbye = "GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let ask = async |headers: &str| {
+        answer(&server, format!("GET /v1/mint/orders HTTP/1.1\r\n{headers}\r\n{goodbye}").as_bytes()).await
+    };
+    let own = "Host: localhost\r\n";
+    assert!(ask(own).await.starts_with("HTTP/1.1 200 "));
+    for headers in [
+        "Host: evil.example\r\n",
+        "Host: localhost\r\nOrigin: https://evil.example\r\n",
+        "Host: localhost\r\nSec-Fetch-Site: cross-site\r\n",
+    ] {
+        let said = ask(headers).await;
+        assert!(said.starts_with("HTTP/1.1 403 "), "{headers}: {said}");
+    }
+    server.stop().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_people_and_pages_of_the_server_itself_are_served() {
     let server = Server::standalone().await;

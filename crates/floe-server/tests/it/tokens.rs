@@ -96,6 +96,31 @@ async fn a_request_that_is_answered_without_hyper_needs_a_token_as_well() {
 }
 
 #[tokio::test]
+async fn an_id_that_is_at_hand_and_what_it_says_are_for_the_tokens_of_its_name() {
+    let (some, all) = (NewToken::random("some", "orders").unwrap(), NewToken::random("all", "*").unwrap());
+    let flakes = "[[name]]\nname = 'flakes'\nkind = 'snowflake'\nlayout = 'twitter'\n";
+    let server = Server::of(&format!("{NAMES}{flakes}{}{}", some.toml(), all.toml())).await;
+    let with = |token: &NewToken| format!("Bearer {}", token.secret());
+    let minted: serde_json::Value = server.with("/v1/mint/flakes", &with(&all)).await.json().await.unwrap();
+    let id = minted["ids"][0].as_str().unwrap();
+    let goodbye = "GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    for path in ["/v1/mint/flakes", "/api/snowflake/get/flakes"] {
+        let asked = format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n{goodbye}");
+        let said = answer(&server, asked.as_bytes()).await;
+        assert!(said.starts_with("HTTP/1.1 401 "), "{said}");
+    }
+    for path in [format!("/v1/inspect/{id}?name=flakes"), format!("/v1/open/flakes/{id}")] {
+        problem(server.with(&path, &with(&some)).await, 403).await;
+    }
+    let read = async |token: &NewToken| {
+        server.with(&format!("/v1/inspect/{id}"), &with(token)).await.text().await.unwrap()
+    };
+    let (by_all, by_some) = (read(&all).await, read(&some).await);
+    assert!(by_all.contains("flakes") && !by_some.contains("flakes"), "{by_all}\n{by_some}");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn protocols_without_a_place_for_a_token_are_told_so() {
     let (server, _) = server().await;
     let said = answer(&server, b"stats\r\nget orders\r\nversion\r\nquit\r\n").await;

@@ -341,6 +341,28 @@ fn push_text(out: &mut Vec<u8>, text: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cursor::Cursor;
+    use crate::mysql::length;
+
+    #[test]
+    fn a_number_is_as_short_as_it_can_be_and_reads_as_itself() {
+        for (number, bytes) in [
+            (0, 1),
+            (0xfa, 1),
+            (0xfb, 3),
+            (0xffff, 3),
+            (0x1_0000, 4),
+            (0xff_ffff, 4),
+            (0x100_0000, 9),
+            (u64::MAX, 9),
+        ] {
+            let mut out = Vec::new();
+            push_length(&mut out, number);
+            let mut cursor = Cursor::new(&out);
+            let read = length(&mut cursor);
+            assert_eq!((out.len(), read, cursor.position()), (bytes, Some(number), bytes), "{number:#x}");
+        }
+    }
 
     #[test]
     fn a_payload_that_is_too_long_for_a_packet_goes_in_pieces() {

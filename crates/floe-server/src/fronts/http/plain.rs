@@ -325,4 +325,21 @@ mod tests {
         let crowd = "referer: a\r\n".repeat(Limits::default().header_count);
         assert_eq!(read(&of(plain, &crowd)), Beginning::Other);
     }
+
+    /// The other code looks whether a web page of another site has sent them.
+    #[test]
+    fn what_a_web_page_may_have_sent_is_left_to_others() {
+        let of = |headers: &str| format!("GET /v1/mint/a HTTP/1.1\r\n{headers}\r\n");
+        for headers in [
+            "host: localhost\r\norigin: http://localhost\r\n",
+            "host: localhost\r\nsec-fetch-site: cross-site\r\n",
+            "host: localhost\r\nsec-fetch-mode: no-cors\r\n",
+            "host: evil.example\r\n",
+        ] {
+            assert_eq!(read(&of(headers)), Beginning::Other, "{headers}");
+        }
+        let elsewhere = of("host: ids.example.com\r\n");
+        let front = front(elsewhere.as_bytes(), &Limits::default(), false);
+        assert!(matches!(front, Beginning::Plain(_)), "other machines reach that listener");
+    }
 }
