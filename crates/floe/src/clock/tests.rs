@@ -605,7 +605,7 @@ proptest! {
 
 /// A wall clock that is set by hand; the monotonic one stands still.
 #[derive(Clone)]
-struct ByHand(std::sync::Arc<AtomicI64>);
+struct ByHand(Arc<AtomicI64>);
 
 impl TimeSource for ByHand {
     fn read(&self) -> Reading {
@@ -614,7 +614,7 @@ impl TimeSource for ByHand {
 }
 
 fn by_hand() -> (ByHand, Clock) {
-    let source = ByHand(std::sync::Arc::new(AtomicI64::new(START)));
+    let source = ByHand(Arc::new(AtomicI64::new(START)));
     let clock = Clock::new(ClockPolicy::default(), Box::new(source.clone()));
     (source, clock)
 }
@@ -692,7 +692,7 @@ fn an_era_ends_at_once_also_where_no_ticker_comes_by() {
 
 /// A clock that is read while nobody has the lock of the steady clock. It counts how often it was.
 #[derive(Clone, Default)]
-struct Unlocked(std::sync::Arc<OnceLock<std::sync::Weak<Clock>>>, std::sync::Arc<AtomicI64>);
+struct Unlocked(Arc<OnceLock<std::sync::Weak<Clock>>>, Arc<AtomicI64>);
 
 impl TimeSource for Unlocked {
     fn read(&self) -> Reading {
@@ -708,8 +708,8 @@ impl TimeSource for Unlocked {
 #[test]
 fn no_clock_is_read_before_its_reading_can_be_used() {
     let source = Unlocked::default();
-    let clock = std::sync::Arc::new(Clock::new(ClockPolicy::default(), Box::new(source.clone())));
-    source.0.set(std::sync::Arc::downgrade(&clock)).unwrap();
+    let clock = Arc::new(Clock::new(ClockPolicy::default(), Box::new(source.clone())));
+    source.0.set(Arc::downgrade(&clock)).unwrap();
     clock.tick();
     clock.look();
     clock.hear(None, MonoMillis::new(0), 0);
@@ -775,7 +775,7 @@ fn the_ticker_comes_with_minting_and_parks_after_it() {
 #[test]
 fn the_ticker_ends_with_the_clock() {
     let clock = system::clock(ClockPolicy::default());
-    let weak = std::sync::Arc::downgrade(&clock);
+    let weak = Arc::downgrade(&clock);
     drop(clock);
     assert_eq!(weak.strong_count(), 0, "the ticker's thread does not keep the clock");
 }
