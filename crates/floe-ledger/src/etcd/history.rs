@@ -57,3 +57,23 @@ impl History {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two calls at once may hear their answers in another order than the cluster gave them.
+    #[test]
+    fn an_answer_that_comes_late_takes_nothing_back() {
+        let history = History::default();
+        let at = Endpoint::new("member", 2379).unwrap();
+        let hear = |before, revision| {
+            let header = Header { cluster_id: 7, revision };
+            history.follow(before, Some(&header), &at).is_ok()
+        };
+        assert!(hear(0, 10) && hear(0, 8), "both were asked before either was heard");
+        assert_eq!(history.revision(), 10);
+        assert!(hear(10, 10) && !hear(10, 9));
+        assert!(history.follow(10, None, &at).is_err());
+    }
+}

@@ -176,3 +176,23 @@ fn status(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(), Fault> {
         None => Err(Fault::broken(endpoint, &"an answer without a status")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection may be cut, or something stand before the member, when the message has come and the status has not.
+    #[test]
+    fn only_an_answer_with_its_status_is_one() {
+        let at = Endpoint::new("member", 2379).unwrap();
+        let told = |code: Option<&'static str>| {
+            let headers = code
+                .map(|code| (header::HeaderName::from_static("grpc-status"), HeaderValue::from_static(code)));
+            status(&headers.into_iter().collect(), &at).is_ok()
+        };
+        assert!(told(Some("0")));
+        for code in [None, Some("7"), Some(""), Some("ok")] {
+            assert!(!told(code), "{code:?}");
+        }
+    }
+}

@@ -3,7 +3,12 @@
 use std::collections::HashMap;
 use std::fs;
 
+use floe::ledger::LedgerError;
+use floe::store::Store as _;
+
+use super::statements::Statements;
 use super::url::Settings;
+use super::{Postgres, Queries, QueryError, Row};
 use crate::OpenError;
 use crate::remote::ssl_mode::Verify;
 use crate::remote::tests::golden;
@@ -147,4 +152,29 @@ fn every_url_means_what_it_meant() {
         );
         Ok((shown, rest))
     });
+}
+
+/// A server that answers each statement with the same row.
+struct Answering(Vec<Option<&'static str>>);
+
+impl Queries for Answering {
+    fn query(&self, _: &str, _: &[&str]) -> Result<Vec<Row>, QueryError> {
+        Ok(vec![self.0.iter().map(|text| text.map(str::to_owned)).collect()])
+    }
+}
+
+/// A pooler or a failover may put a replica in the place of the server that was checked. A replica may lag behind.
+#[test]
+fn what_a_replica_says_is_no_record() {
+    let get = |row: Vec<Option<&'static str>>| {
+        let statements = Statements::in_schema("floe");
+        let (shown, described) = ("postgres:".to_owned(), String::new());
+        Postgres { queries: Box::new(Answering(row)), statements, shown, described }.get("mark/shop/n/orders")
+    };
+    assert_eq!(get(vec![Some("a record"), Some("false")]).unwrap().unwrap().text, "a record");
+    assert_eq!(get(vec![None, Some("false")]), Ok(None));
+    for row in [vec![Some("a record"), Some("true")], vec![None, Some("true")], vec![None, None], vec![]] {
+        let got = get(row);
+        assert!(matches!(got, Err(LedgerError::Unavailable(_))), "{got:?}");
+    }
 }

@@ -167,12 +167,12 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-    use floe::ledger::LedgerError;
+    use floe::ledger::{Key, LedgerError};
 
     use super::*;
-    use crate::remote::Bounds;
     use crate::remote::ssl_mode::{Tls, Use, Verify};
     use crate::remote::url::Reach;
+    use crate::remote::{Bounds, Remote};
 
     /// A server that numbers its connections.
     struct Numbered(AtomicU64, Reach);
@@ -224,6 +224,60 @@ mod tests {
         assert_eq!(again.link().ok(), Some(&mut 1), "one that was kept serves the next call");
         drop(again);
         assert_eq!(pool.lease().await.unwrap().link().ok(), Some(&mut 2), "and 0 went with 1");
+    }
+
+    /// Unless the error was an answer of the contract: what else comes on that connection may belong to the call that failed.
+    #[test]
+    fn a_connection_on_which_a_call_failed_is_used_no_more() {
+        let remote = Remote::open("numbered", Numbered::new(), &Opening::of("shop")).unwrap();
+        let link = || remote.call(|link| Box::pin(async move { Ok(*link) })).unwrap();
+        let fail = |trouble: Trouble<()>| remote.call(|_| Box::pin(async move { Err::<(), _>(trouble) }));
+        assert_eq!(link(), 0);
+        let missing = LedgerError::Missing(Key::slot(10, 7));
+        assert_eq!(fail(Trouble::Ledger(missing.clone())), Err(missing));
+        assert_eq!(link(), 0, "it is in order");
+        let unusable: [Trouble<()>; 3] = [
+            Trouble::Store(()),
+            LedgerError::Unavailable("odd".to_owned()).into(),
+            LedgerError::Unfit("odd".to_owned()).into(),
+        ];
+        for (trouble, next) in unusable.into_iter().zip(1..) {
+            assert!(fail(trouble).is_err());
+            assert_eq!(link(), next);
+        }
+    }
+
+    /// A server that accepts connections and says nothing.
+    struct Silent(Reach);
+
+    impl Connect for Silent {
+        type Link = ();
+        type Error = ();
+
+        fn reach(&self) -> &Reach {
+            &self.0
+        }
+
+        async fn connect(&self, _: Wanted<'_>) -> Result<Connected<()>, Trouble<()>> {
+            std::future::pending().await
+        }
+
+        fn is_closed((): &()) -> bool {
+            false
+        }
+
+        fn at_work(&self, (): ()) -> LedgerError {
+            LedgerError::Unavailable("gone".to_owned())
+        }
+    }
+
+    #[tokio::test]
+    async fn to_connect_takes_no_longer_than_its_own_bound() {
+        let mut reach = reach();
+        reach.bounds.connect = Duration::ZERO;
+        let pool = Pool::new(Silent(reach), Opening::of("shop"));
+        let Err(trouble) = pool.lease().await else { panic!("nobody answers") };
+        assert!(matches!(trouble, Trouble::Timeout(Duration::ZERO)), "{trouble:?}");
     }
 
     /// Connections that a server closes: each is whether it has.

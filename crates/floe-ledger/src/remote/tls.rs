@@ -154,3 +154,33 @@ impl ServerCertVerifier for Lenient {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::time::Duration;
+
+    use floe_testbed::{Certificates, Home};
+
+    use super::*;
+
+    /// `verify-ca` does not check the name. It checks everything else.
+    #[test]
+    fn a_chain_is_held_to_its_signer_and_its_time_whatever_the_name() {
+        let home = Home::new("chain");
+        let made = Certificates::for_host("db.example", &home);
+        let certificate = CertificateDer::from_pem_file(&made.server).unwrap();
+        let verdict = |signer: &Path, year: u64| {
+            let provider = Arc::new(ring::default_provider());
+            let roots = Arc::new(roots(signer).unwrap());
+            let chain = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build();
+            let lenient = Lenient { provider, chain: Some(chain.unwrap()) };
+            let name = ServerName::try_from("other.example").unwrap();
+            let now = UnixTime::since_unix_epoch(Duration::from_secs((year - 1_970) * 31_556_952));
+            lenient.verify_server_cert(&certificate, &[], &name, &[], now)
+        };
+        verdict(&made.signer, 2_026).unwrap();
+        for (signer, year) in [(&made.stranger, 2_026), (&made.signer, 1_971), (&made.signer, 5_000)] {
+            assert!(matches!(verdict(signer, year), Err(Error::InvalidCertificate(_))), "{year}");
+        }
+    }
+}

@@ -393,6 +393,23 @@ mod counts {
         fs::rename(dir.path().with_extension("moved"), dir.path()).unwrap();
     }
 
+    /// Of two that take from what is reserved ahead at the same time, both would be given the same.
+    #[test]
+    fn nothing_is_counted_or_skipped_while_another_process_has_the_file() {
+        let dir = Swept::new();
+        let mut ledger = bound(&dir.path());
+        assert_eq!([count(&ledger, 1), count(&ledger, 1)], [(1, 2), (2, 3)]);
+        ledger.max_wait = Duration::ZERO;
+        let other = rusqlite::Connection::open(dir.path()).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let counted = ledger.count(&request(1));
+        assert!(matches!(counted, Err(LedgerError::Unavailable(_))), "{counted:?}");
+        let raised = ledger.raise(&visits(), 10);
+        assert!(matches!(raised, Err(LedgerError::Unavailable(_))), "{raised:?}");
+        other.execute_batch("ROLLBACK").unwrap();
+        assert_eq!(count(&ledger, 1), (3, 4));
+    }
+
     #[test]
     fn who_closes_gives_back_and_who_is_killed_leaves_the_rest_to_the_next() {
         let dir = Swept::new();

@@ -187,6 +187,17 @@ fn read(bytes: &[u8]) -> Option<(String, u64)> {
 mod tests {
     use super::*;
 
+    /// A device that cannot flush says when it is told to.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn it_is_flushed_once_in_so_many_turns() {
+        let path = PathBuf::from("/dev/null");
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        let witness = Witness { file, path, origin: String::new(), turn: 0 };
+        let flushed: Vec<_> = (1..=3 * FLUSHED_EVERY).filter(|turn| witness.note(*turn).is_err()).collect();
+        assert_eq!(flushed, [1, 2, 3].map(|times| times * FLUSHED_EVERY));
+    }
+
     #[test]
     fn a_place_that_was_cut_off_says_nothing() {
         let mut bytes =

@@ -173,3 +173,35 @@ fn take(reply: Reply, waiting: &mut VecDeque<Batch>) -> Result<(), Error> {
 fn closed(error: std::io::Error) -> Error {
     Error::Closed(format!("the connection broke ({error})"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reply to another request, as from something that stands before the server, proves nothing.
+    #[test]
+    fn a_reply_belongs_to_the_request_that_was_first() {
+        let reply = |number: i32| {
+            let content = [&number.to_be_bytes()[..], &[0; 12]].concat();
+            Reply::parse(&content).unwrap()
+        };
+        let batch = || {
+            let (answer, answered) = oneshot::channel();
+            let numbers = VecDeque::from([1, 2]);
+            (Batch { frames: Vec::new(), numbers, replies: Vec::new(), answer }, answered)
+        };
+        for wrong in [[2, 1], [1, 3], [0, 1]] {
+            let (asked, mut answered) = batch();
+            let mut waiting = VecDeque::from([asked]);
+            let taken = wrong.into_iter().try_for_each(|number| take(reply(number), &mut waiting));
+            assert!(taken.is_err() && answered.try_recv().is_err(), "{wrong:?}");
+        }
+        let (asked, mut answered) = batch();
+        let mut waiting = VecDeque::from([asked]);
+        for number in [1, jute::PING, 2] {
+            take(reply(number), &mut waiting).unwrap();
+        }
+        assert_eq!(answered.try_recv(), Ok(vec![reply(1), reply(2)]));
+        assert!(take(reply(3), &mut waiting).is_err(), "nothing was asked");
+    }
+}

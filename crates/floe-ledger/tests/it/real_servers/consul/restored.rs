@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use floe::ledger::{LedgerError, Reply};
+use floe::ledger::{Key, LedgerError, Reply, Reserve};
 use floe_testbed::Consul;
 
 use super::{open, url};
@@ -37,6 +37,23 @@ fn an_index_that_goes_back_stops_the_ledger() {
     let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(5)) else {
         panic!("a range was handed out again")
     };
+    says(&text, &["is at index", "lost writes", "marks raise"]);
+}
+
+/// Also where this ledger has only read what others wrote.
+#[test]
+fn an_index_below_one_that_was_read_stops_the_ledger() {
+    let server = Consul::start(&[]);
+    let (ledger, other) = (open(&url(server.port(), "")), open(&url(server.port(), "")));
+    got(&*other, &ask(5));
+    copy(&server, "data", "backup");
+    for _ in 0..60 {
+        got(&*other, &ask(5));
+    }
+    assert_eq!(ledger.list("", "", 9).unwrap().len(), 1);
+    copy(&server, "backup", "data");
+    let fresh = Reserve { key: Key::slot(10, 8), ..ask(5) };
+    let Err(LedgerError::Unfit(text)) = ledger.reserve(&fresh) else { panic!("a range was handed out") };
     says(&text, &["is at index", "lost writes", "marks raise"]);
 }
 

@@ -285,6 +285,27 @@ fn a_store_that_ignores_a_condition_later_hands_nothing_out() {
     }
 }
 
+/// Without that, DynamoDB may answer with the item before the last write. Dynalite has one copy of each.
+#[test]
+fn every_read_asks_for_the_last_write() {
+    let server = Dynalite::start(&[]);
+    let reads = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&reads);
+    let port = front(server.port(), move |operation, body, pass| {
+        if ["GetItem", "Query"].contains(&operation) {
+            noted.lock().unwrap().push((operation.to_owned(), body["ConsistentRead"] == json!(true)));
+        }
+        pass(body)
+    });
+    let ledger = open(&Dynalite::url_at(port, ""));
+    got(&*ledger, &ask(5));
+    ledger.definition(&Name::new("orders").unwrap()).unwrap();
+    assert_eq!(ledger.list("", "", 9).unwrap().len(), 1);
+    let reads = reads.lock().unwrap();
+    assert!(reads.iter().all(|(_, is_consistent)| *is_consistent), "{reads:?}");
+    assert!(["GetItem", "Query"].iter().all(|read| reads.iter().any(|(operation, _)| operation == read)));
+}
+
 #[test]
 fn a_global_table_is_refused() {
     let server = Dynalite::start(&[]);
