@@ -133,7 +133,9 @@ fn the_pages_say_the_defaults() {
         // Ledgers.
         (
             "docs/ledgers",
-            format!("one batch in about {batches} durably reserves numbers for {ahead_calls} more of its size"),
+            format!(
+                "one batch in about {batches} durably reserves numbers for {ahead_calls} more of its size"
+            ),
         ),
         ("docs/ledgers", format!("{ahead_calls} batches: the crash empties that table")),
         ("docs/ledgers", format!("can skip up to {ahead_calls} batches")),
