@@ -2,7 +2,7 @@
 
 /// Makes a type for the IDs of one table, so that the compiler rejects an ID of another table.
 ///
-/// `struct OrderId;` contains an [`Id`](crate::Id); `struct SessionId(Ulid);` contains another kind. The type has:
+/// `struct OrderId;` contains an [`Id`](crate::Id); `struct EventId(Ulid);` contains another kind. The type has:
 /// - `Copy`, order, hash, `Display` and `FromStr`, all as the contained type.
 /// - `new`, `id`, and `From` and `Into` of the contained type.
 /// - If it contains an `Id`, also `get`, `TryFrom<u64>`, `TryFrom<i64>`, and `Into` for `u64`, `i64` and `u128`.
@@ -16,7 +16,7 @@
 /// floe::id! {
 ///     /// The key of the table `orders`.
 ///     pub struct OrderId;
-///     pub struct SessionId(Ulid);
+///     pub struct EventId(Ulid);
 /// }
 ///
 /// let order: OrderId = "1212092628029698048".parse()?;
@@ -24,8 +24,8 @@
 /// assert_eq!(OrderId::from(order.id()), order);
 /// assert_eq!(format!("{order:?}"), "OrderId(1212092628029698048)");
 ///
-/// let session: SessionId = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse()?;
-/// assert_eq!(session.id().time().to_string(), "2016-07-30T23:54:10.259Z");
+/// let event: EventId = "01ARZ3NDEKTSV4RRFFQ69G5FAV".parse()?;
+/// assert_eq!(event.id().time().to_string(), "2016-07-30T23:54:10.259Z");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

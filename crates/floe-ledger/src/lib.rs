@@ -304,7 +304,7 @@ mod tests {
             ("ledgers", format!("| `connect_timeout` | `{}` (seconds", CONNECT_TIMEOUT.as_secs())),
             ("ledgers", "A process has at most four to its store".to_owned()),
             ("ledgers", "after a random delay of at most half a second".to_owned()),
-            ("ledgers", "its up to three repeats included".to_owned()),
+            ("ledgers", "up to three repeats included".to_owned()),
             ("ledgers", format!("an object of more than {} KiB", object::LONGEST_RECORD >> 10)),
             ("ledgers", format!("| a list | 1 for each {} records |", offer::PAGE)),
             ("ledgers", format!("and keeps {} open", offer::OPEN)),

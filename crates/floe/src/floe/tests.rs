@@ -133,15 +133,17 @@ fn the_pages_say_the_defaults() {
         // Ledgers.
         (
             "docs/ledgers",
-            format!("one batch in about {batches} durably reserves numbers for {ahead_calls} more like it"),
+            format!(
+                "one batch in about {batches} durably reserves numbers for {ahead_calls} more of its size"
+            ),
         ),
         ("docs/ledgers", format!("{ahead_calls} batches: the crash empties that table")),
         ("docs/ledgers", format!("can skip up to {ahead_calls} batches")),
         ("docs/operating", format!("only one batch in about {batches} waits for the disk")),
         ("docs/guarantees", format!("for the last {unloaded} names that it has unloaded")),
         ("docs/benchmarks", format!("floe's note of the last {unloaded} unloaded names")),
-        ("docs/ledgers", format!("less than one window plus {} s in the past", QUIET_MS / 1_000)),
-        ("docs/ledgers", format!("After {PROBED_AT_ONCE} such slots")),
+        ("docs/ledgers", format!("passed at least one window plus {} s ago", QUIET_MS / 1_000)),
+        ("docs/ledgers", format!("After {PROBED_AT_ONCE} other slots")),
         ("docs/ledgers", format!("After {} probes it says", grouped(MOST_PROBED))),
         ("docs/ledgers", format!("then probes at most {PROBED_AGAIN} slots in one look")),
         (
