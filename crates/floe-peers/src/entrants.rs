@@ -23,9 +23,10 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "twitter-archive/snowflake, SnowflakeServer.scala",
         setting: "the service: worker ids by host name, claimed in ZooKeeper, clocks compared, 10 s of sleep at a start",
         store: "ZooKeeper",
-        rule: "A map from host names gives the worker id, which a server claims in ZooKeeper while its session of 3 s \
-               lasts. A start compares its clock with the mean of the other servers' clocks (10 s), and sleeps for 10 s \
-               before it serves. It writes no time down. A server that has lost its session is not told to stop.",
+        rule: "A map from host names gives the worker id, which a server claims in ZooKeeper while its session \
+               of 3 s lasts. A start fails if its clock is over 10 s from the mean of the other servers' clocks. \
+               It sleeps for 10 s before it serves. It writes no time down. A server that has lost its session \
+               is not told to stop.",
         read: "twitter-archive/snowflake a8cb075: SnowflakeServer.scala (start, sanityCheckPeers, registerWorkerId), \
                SnowflakeConfig.scala; twitter-archive/scala-zookeeper-client 72dc4a1 (3.0.6): ZooKeeperClient.scala (sessionEvent)",
         play: |s, h, m| play(peers::twitter_service::TwitterService::default(), s, h, m),
@@ -47,9 +48,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "NotFound9/Leaf, RecyclableZookeeperHolder.java",
         setting: "worker ids from ZooKeeper that are recycled after an hour",
         store: "ZooKeeper",
-        rule: "A start takes a ZooKeeper pool's first free worker id whose last report is not ahead of its own clock. A \
-               process reports its clock every 3 s. An id without a report for an hour goes back into the pool; a \
-               process whose reports fail for an hour stops.",
+        rule: "A start takes the first free worker id of a pool in ZooKeeper. It fails if that id's last report \
+               is ahead of its clock. A process reports its clock every 3 s. An id without a report for an hour \
+               goes back into the pool; a process whose reports fail for an hour stops.",
         read: "NotFound9/Leaf 896882e: RecyclableZookeeperHolder.java (init, initAllNode, updateNewData, \
                checkWorkIdUploadStatus), SnowflakeIDGenImpl.java (get)",
         play: |s, h, m| play(peers::notfound9::NotFound9::default(), s, h, m),
@@ -106,9 +107,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "Ahoo-Wang/CosId, AbstractSnowflakeId.java, CosIdMachineIdLifecycle.java",
         setting: "machine ids from Redis, the default: names that change at every start",
         store: "Redis",
-        rule: "A process gets a machine id from Redis: a new one, or one that was given back or not guarded for five \
-               minutes. A guardian writes the clock there every minute. A stop gives the id back in the last phase \
-               of Spring's lifecycle, which stops first: the web server still mints.",
+        rule: "A process gets a machine id from Redis: a new one, or one that was given back or not guarded for \
+               five minutes. A guardian writes the clock there every minute. A stop gives the id back in the \
+               phase that Spring stops first, while the web server still mints.",
         read: "Ahoo-Wang/CosId fc29da0: AbstractSnowflakeId.java, AbstractMachineIdDistributor.java (distribute, revert), \
                CosIdMachineAutoConfiguration.java, CosIdMachineIdLifecycle.java",
         play: |s, h, m| play(peers::cosid::CosId::new(false), s, h, m),
@@ -140,9 +141,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "yitter/IdGenerator, Go/source/idgen/SnowWorkerM1.go",
         setting: "method 1, the default; worker ids by hand",
         store: "",
-        rule: "The operator gives each process its worker id. While the clock is behind, IDs get milliseconds before \
-               the last ID's, and one of four reserved sequence numbers. When a millisecond is used up, the \
-               generator goes ahead of the clock. It writes nothing down.",
+        rule: "The operator gives each process its worker id. While the clock is behind, each ID takes an \
+               earlier millisecond, with one of four reserved sequence numbers. When a millisecond is used up, \
+               the generator goes ahead of the clock. It writes nothing down.",
         read: "yitter/IdGenerator 942ba6a: Go/source/idgen/SnowWorkerM1.go (NextNormalId, NextOverCostId)",
         play: |s, h, m| play(peers::yitter::Yitter, s, h, m),
     },
@@ -268,8 +269,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "bwmarrin/snowflake, snowflake.go",
         setting: "worker ids by hand: there is no default",
         store: "",
-        rule: "The operator's code gives each process its node number. The wall clock is read only at the start, and \
-               the monotonic clock is counted from there. Nothing is refused. It writes nothing down.",
+        rule: "The operator's code gives each process its node number. The wall clock is read only at the start; \
+               from there the monotonic clock counts. Nothing is refused. It writes nothing down.",
         read: "bwmarrin/snowflake cdbb8ee (v0.3.0): snowflake.go (NewNode, Generate)",
         play: |s, h, m| play(peers::bwmarrin::Bwmarrin, s, h, m),
     },
@@ -309,8 +310,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "didi/tinyid, CachedIdGenerator.java, DbSegmentIdServiceImpl.java",
         setting: "the server, one database",
         store: "the database",
-        rule: "A server reads a row and raises its `max_id` by a step if its version is still the same: the range \
-               between belongs to the server, in its memory, and the next is loaded when a fifth is used.",
+        rule: "A server reads a row and raises its `max_id` by a step if the row's version is unchanged: the \
+               range between belongs to the server, in its memory, and the next is loaded when a fifth is used.",
         read: "didi/tinyid 49976d3: CachedIdGenerator.java, DbSegmentIdServiceImpl.java (getNextSegmentId)",
         play: |s, h, m| play(peers::tinyid::TinyId::default(), s, h, m),
     },

@@ -209,7 +209,7 @@ impl Table {
                  says that IDs repeat then. floe repeated no other ID. Most other projects promise nothing there either."
             )?;
         }
-        self.part(text, "IDs out of order: smaller than an ID that was already returned", disorder)?;
+        self.part(text, "IDs out of order: below an earlier call's ID, where order is promised", disorder)?;
         self.part(text, "Calls without an ID, of a thousand: refused + unanswered for a second", unserved)?;
         writeln!(
             text,

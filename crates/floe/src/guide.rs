@@ -5,9 +5,9 @@
 //! kind](#choosing-a-kind) · [Async and blocking](#async-and-blocking) · [Testing](#testing)
 //!
 //! # The idea
-//! A ledger has one number for each name and worker id, the *mark*. A node moves the mark ahead, and waits until the
-//! ledger has stored it. Then it mints IDs between the old mark and the new one, in memory. Every node begins at the
-//! mark, also after a crash. So no two ranges overlap, and a crash can only skip IDs.
+//! A ledger has one number for each name and each worker id, the *mark*. A node moves the mark ahead, and waits until
+//! the ledger has stored it. Then it mints IDs between the old mark and the new one, in memory. Every node begins at
+//! the mark, also after a crash. So no two ranges overlap, and a crash can only skip IDs.
 //!
 //! For numbers the range is a *segment*. For a [snowflake](Generator) it is a *window* of time in one *slot*, the record
 //! of a worker id.
@@ -85,7 +85,7 @@
 //! | [`mint`](Generator::mint) | usually not; it blocks its thread for at most [`Builder::max_wait`] (1 s) |
 //! | [`mint_async`](Generator::mint_async) | as long as `mint`, as a future on any runtime |
 //! | [`try_mint`](Generator::try_mint) | never: an [`Outcome`] says what to wait for |
-//! | [`minter`](Generator::minter) | as the same call of its generator; it belongs to one thread, and is the fastest |
+//! | [`minter`](Generator::minter) | as its generator's calls do; it belongs to one thread, and is the fastest |
 //!
 //! A floe has its own driver thread, so it needs no runtime. [`blocking`] makes a future of any other call.
 //!

@@ -12,8 +12,8 @@
 //! written there and the instance's clock; or the next number; or one whose instance has been silent for 5 minutes by
 //! the asker's clock. A guardian writes the clock to the file and to Redis every minute; if that fails, or another
 //! instance has taken the machine id, it logs that. A stop writes the clock once more and gives the machine id back (a
-//! stable instance keeps it in Redis, and its file is removed). This happens in the last phase of Spring's lifecycle,
-//! which stops first: the web server ends later, and mints until then.
+//! stable instance keeps it in Redis, and its file is removed). This happens in the phase that Spring stops
+//! first: the web server ends later, and mints until then.
 //!
 //! Read from: Ahoo-Wang/CosId fc29da0 (3.2.1), `AbstractSnowflakeId.java`, `ClockSyncSnowflakeId.java`,
 //! `DefaultClockBackwardsSynchronizer.java`, `AbstractMachineIdDistributor.java` (`distribute`, `revert`),

@@ -91,11 +91,11 @@ fn the_pages_say_the_defaults() {
         ("README", format!("at most one ID in {} ns", 1_000_000 / a_tick)),
         ("docs/questions", format!("`twitter`'s in {year}.")),
         ("docs/questions", format!("{nodes} nodes, {each} IDs a millisecond each, until {year}")),
-        ("docs/kubernetes", format!("The layout `twitter` has {nodes} of them")),
+        ("docs/kubernetes", format!("The layout `twitter` has {nodes} worker ids")),
         ("docs/configuration", format!("`twitter` has {each} IDs a millisecond, {a_second} a second")),
         ("docs/configuration", format!("`max_ahead` ({ahead} ms) ahead of the [steady clock]")),
         ("docs/configuration", format!("it gives the IDs of {} ms at once, {burst}", ahead + 1)),
-        ("docs/guarantees", format!("up to `max_ahead` ({ahead} ms) ahead of it")),
+        ("docs/guarantees", format!("up to `max_ahead` ({ahead} ms) past the steady clock")),
         ("docs/questions", format!("a name may mint up to {ahead} ms ahead of it")),
         (
             "docs/configuration",

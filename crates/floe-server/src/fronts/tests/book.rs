@@ -432,7 +432,10 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
         ("docs/ledgers.md", format!("`cache_window` of one slot, {cached}")),
         (
             "docs/operating.md",
-            format!("1.5 `cache_window` (default {} h)", 1.5 * config.cache_window.as_secs_f64() / 3_600.0),
+            format!(
+                "1.5 times `cache_window`, {} h by default",
+                1.5 * config.cache_window.as_secs_f64() / 3_600.0
+            ),
         ),
         ("docs/operating.md", format!("`clock.max_hold` ({hold})")),
         ("docs/ledgers.md", format!("keep `clock.max_hold` ({hold}) above one and a half windows")),
