@@ -134,7 +134,7 @@ fn the_pages_say_the_defaults() {
         (
             "docs/ledgers",
             format!(
-                "one batch in about {batches} durably reserves numbers for {ahead_calls} more of its size"
+                "one batch in about {batches} durably reserves numbers for {ahead_calls} more batches of its size"
             ),
         ),
         ("docs/ledgers", format!("{ahead_calls} batches: the crash empties that table")),
