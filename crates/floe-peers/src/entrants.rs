@@ -250,8 +250,8 @@ pub const ENTRANTS: &[Entrant] = &[
         setting: "the default: worker ids made of MAC addresses",
         store: "",
         rule: "The lower ten bits of the network card's address are the worker id. Time and sequence are one counter \
-               that begins at the clock's time when the process starts and then only counts; the clock only slows it \
-               down. It writes nothing down.",
+               that begins at the clock's time when the process starts and then only counts; it waits when it is ahead of \
+               the clock. It writes nothing down.",
         read: "apache/incubator-seata f43e2a9 (2.0.0): IdWorker.java (nextId, waitIfNecessary, generateWorkerIdBaseOnMac)",
         play: |s, h, m| play(peers::seata::Seata::default(), s, h, m),
     },
