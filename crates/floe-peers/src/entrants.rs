@@ -108,8 +108,8 @@ pub const ENTRANTS: &[Entrant] = &[
         setting: "machine ids from Redis, the default: names that change at every start",
         store: "Redis",
         rule: "A process gets a machine id from Redis: a new one, or one that was given back or not guarded for \
-               five minutes. A guardian writes the clock there every minute. A stop gives the id back in the \
-               phase that Spring stops first, while the web server still mints.",
+               five minutes. A guardian writes the clock there every minute. A stop gives the id back in Spring's first \
+               phase of stopping, while the web server still mints.",
         read: "Ahoo-Wang/CosId fc29da0: AbstractSnowflakeId.java, AbstractMachineIdDistributor.java (distribute, revert), \
                CosIdMachineAutoConfiguration.java, CosIdMachineIdLifecycle.java",
         play: |s, h, m| play(peers::cosid::CosId::new(false), s, h, m),

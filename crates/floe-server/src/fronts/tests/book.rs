@@ -449,7 +449,7 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
         ("docs/configuration.md", format!("{} s on a server)", limits.max_wait.as_secs())),
         ("docs/clients.md", format!("at most `limits.max_batch` ({batch})")),
         ("docs/clients.md", format!("Without a name it tries {} names", inspect::MOST_NAMES)),
-        ("docs/http.md", format!("under up to {} names", inspect::MOST_NAMES)),
+        ("docs/http.md", format!("as IDs of up to {} names", inspect::MOST_NAMES)),
         ("docs/clients.md", format!("One `Mint` gives at most {texts} texts")),
         ("docs/clients.md", format!("a stream to 2^{}", grpc::ids::MAX_STREAM.ilog2())),
         (
