@@ -59,7 +59,10 @@ fn the_pages_say_the_defaults() {
             "docs/questions",
             format!("The default window is {embedded} s on SQLite and {shared} s on a shared ledger"),
         ),
-        ("docs/operating", format!("once a window ({embedded} s by default)")),
+        (
+            "docs/operating",
+            format!("once a window (by default {embedded} s, on a shared ledger {shared} s)"),
+        ),
         (
             "docs/operating",
             format!("{} s by default on the embedded ledger, a minute on a shared", 2 * embedded),
