@@ -64,14 +64,21 @@ impl Stand {
     /// A connection that has got an ID.
     fn minted(&self, wire: &Wire) -> Result<TcpStream, String> {
         let mut stream = self.connect(wire.port);
-        stream.write_all(&[&wire.opening[..], &(wire.request)(0)].concat()).unwrap();
+        let request = [&wire.opening[..], &(wire.request)(0)].concat();
+        stream.write_all(&request).map_err(|error| format!("a good client cannot write: {error}"))?;
         until_said(&mut stream, wire.answer).map_err(|error| format!("a good client is {error}"))?;
         Ok(stream)
     }
 
-    /// Another client of the wire gets an ID, and the server's memory has never been over the bound.
+    /// Another client of the wire gets an ID, and the server's memory has never been over the bound. On a busy machine a
+    /// good client may be slower than a short timeout allows, and tries again.
     fn is_well(&self, wire: &Wire) -> Result<(), String> {
-        self.minted(wire)?;
+        let end = now() + PATIENCE;
+        while let Err(error) = self.minted(wire) {
+            if now() > end {
+                return Err(error);
+            }
+        }
         let grown = peak_memory_kib(self.server.pid()) - self.memory;
         match grown <= MOST_MEMORY_KIB {
             true => Ok(()),
@@ -171,7 +178,8 @@ fn a_client_that_falls_silent_anywhere_in_its_request_is_closed() {
         let connections: Vec<_> = cuts
             .map(|cut| {
                 let mut stream = stand.connect(wire.port);
-                stream.write_all(&request[..cut]).unwrap();
+                // On a busy machine the server may have closed it by now.
+                let _ = stream.write_all(&request[..cut]);
                 (cut, stream)
             })
             .collect();

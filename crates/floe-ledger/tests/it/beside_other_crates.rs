@@ -72,6 +72,8 @@ fn cargo(dir: &Path, target: &Path, arguments: &[&str]) -> Result<(), String> {
     let mut said = tempfile::tempfile().unwrap();
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(dir).env("CARGO_TARGET_DIR", target).env("CARGO_TERM_COLOR", "never");
+    // Nobody looks into these programs: symbols would only take time.
+    command.env("CARGO_PROFILE_DEV_DEBUG", "0");
     // Users' code must compile without warnings.
     command.env("RUSTFLAGS", "-D warnings").env_remove("CARGO_ENCODED_RUSTFLAGS");
     command.stdin(Stdio::null()).stdout(said.try_clone().unwrap()).stderr(said.try_clone().unwrap());

@@ -18,3 +18,12 @@ mod postgres;
 mod redis;
 #[cfg(feature = "zookeeper")]
 mod zookeeper;
+
+use floe::ledger::Ledger;
+use floe::ledger::conformance::Realm;
+
+/// A realm for the conformance suite on a real server. Two thousand names are more than a page of each store but
+/// Azure's; ten thousand would take minutes on most.
+fn realm_of(connect: impl Fn() -> Box<dyn Ledger> + Send + Sync + 'static) -> Realm {
+    Realm::new(connect).with_names(2_000)
+}

@@ -8,12 +8,13 @@ mod servers;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use floe::Name;
-use floe::ledger::conformance::{self, Realm};
+use floe::ledger::conformance;
 use floe::ledger::{Key, Reserve};
 use floe_ledger::OpenError;
 use floe_testbed::{Consul, Proxy};
 
 use super::faults::{Rig, faults, open};
+use super::realm_of;
 use crate::{ask, got};
 
 /// The URL of a prefix at a port.
@@ -50,8 +51,7 @@ fn conformance() {
     let url = apart(server.port());
     conformance::run(&|| {
         let (url, realm) = (url.clone(), format!("realm-{}", realms.fetch_add(1, Ordering::Relaxed)));
-        // A name takes six requests.
-        Realm::new(move || floe_ledger::open_in(&url, &realm).unwrap()).with_names(2_000)
+        realm_of(move || floe_ledger::open_in(&url, &realm).unwrap())
     });
 }
 

@@ -10,11 +10,12 @@ mod trouble;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use floe::ledger::conformance::{self, Realm};
+use floe::ledger::conformance;
 use floe_ledger::OpenError;
 use floe_testbed::Etcd;
 
 use super::faults::{Rig, faults, open};
+use super::realm_of;
 
 /// A prefix that no other test uses.
 fn prefix() -> String {
@@ -50,6 +51,6 @@ fn conformance() {
     conformance::run(&|| {
         let (url, realm) =
             (Etcd::shared().url(), format!("realm-{}", realms.fetch_add(1, Ordering::Relaxed)));
-        Realm::new(move || floe_ledger::open_in(&url, &realm).unwrap())
+        realm_of(move || floe_ledger::open_in(&url, &realm).unwrap())
     });
 }

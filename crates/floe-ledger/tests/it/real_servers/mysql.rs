@@ -8,10 +8,11 @@ mod trouble;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use floe::ledger::conformance::{self, Realm};
+use floe::ledger::conformance;
 use floe_testbed::Mariadb;
 
 use super::faults::{Rig, faults, open};
+use super::realm_of;
 
 fn rig() -> Rig<Mariadb> {
     let url = |port, options: &str| format!("mysql://root@127.0.0.1:{port}/floe?{options}");
@@ -28,6 +29,6 @@ fn every_realm_in_the_same_tables_conforms() {
     conformance::run(&|| {
         let realm = format!("realm_{}", realms.fetch_add(1, Ordering::Relaxed));
         let url = server.url();
-        Realm::new(move || floe_ledger::open_in(&url, &realm).unwrap())
+        realm_of(move || floe_ledger::open_in(&url, &realm).unwrap())
     });
 }

@@ -12,11 +12,12 @@ use std::thread;
 
 use floe::Name;
 use floe::ledger::LedgerError;
-use floe::ledger::conformance::{self, Realm};
+use floe::ledger::conformance::{self, CASES, Case};
 use floe_ledger::{OpenError, Opening};
 use floe_testbed::{Azurite, Minio, Proxy};
 
 use super::faults::{Rig, faults, open};
+use super::realm_of;
 use crate::processes::program;
 use crate::{ask, got, says};
 
@@ -42,7 +43,8 @@ mod azure {
     #[test]
     fn conforms() {
         let server = Azurite::start();
-        conforms_at(&Azurite::url_at(server.port(), "max_wait=60s"));
+        // Its 12,000 requests take minutes here, and its names are fewer than the 5,000 of a page of Azure's.
+        conforms_at(&Azurite::url_at(server.port(), "max_wait=60s"), |case| case.name != "many_names");
     }
 
     #[test]
@@ -79,18 +81,20 @@ mod azure {
 #[test]
 fn conforms() {
     let server = Minio::start(&[]);
-    conforms_at(&Minio::url_at(server.port(), "max_wait=60s"));
+    conforms_at(&Minio::url_at(server.port(), "max_wait=60s"), |_| true);
 }
 
 /// One test: a runner with a process per test would start a server for each.
-fn conforms_at(url: &str) {
+fn conforms_at(url: &str, is_run: impl Fn(&Case) -> bool) {
     let realms = AtomicU32::new(0);
-    conformance::run(&|| {
+    let fresh = || {
         let url = url.to_owned();
         let realm = format!("realm-{}", realms.fetch_add(1, Ordering::Relaxed));
-        // A name takes six requests.
-        Realm::new(move || floe_ledger::open_in(&url, &realm).unwrap()).with_names(2_000)
-    });
+        realm_of(move || floe_ledger::open_in(&url, &realm).unwrap())
+    };
+    for case in CASES.iter().filter(|case| is_run(case)) {
+        case.check(&fresh);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use floe::ledger::conformance::{self, Realm};
+use floe::ledger::conformance;
 use floe::ledger::{Ledger, LedgerError};
 use floe_ledger::Opening;
 use floe_ledger::postgres::{Postgres as Store, Queries, QueryError, Row};
@@ -14,6 +14,7 @@ use tokio_postgres::NoTls;
 use tokio_postgres::types::ToSql;
 
 use super::{WAITS_FOR_NO_FLUSH, is_flushed, open, schema};
+use crate::real_servers::realm_of;
 use crate::{ask, got, orders, says, until};
 
 /// Under the names of the crate `sqlx`.
@@ -70,7 +71,7 @@ fn it_is_the_ledger_of_the_url_and_conforms() {
     let url = Postgres::shared().url();
     conformance::run(&|| {
         let (pool, realm) = (pool(&url), schema());
-        Realm::new(move || {
+        realm_of(move || {
             let pool = Pool(pool.0.clone(), pool.1.clone());
             Box::new(Store::over(pool, "floe", &Opening::of(&realm)).unwrap())
         })
@@ -131,7 +132,7 @@ fn a_client_that_asks_for_the_types_of_parameters_will_do() {
     let url = Postgres::shared().url();
     conformance::run(&|| {
         let (url, realm) = (url.clone(), schema());
-        Realm::new(move || {
+        realm_of(move || {
             let client = runtime().block_on(async {
                 let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
                 tokio::spawn(connection);

@@ -3,11 +3,12 @@
 use std::cell::Cell;
 
 use floe::Name;
-use floe::ledger::conformance::{self, Realm};
+use floe::ledger::conformance;
 use floe::ledger::{Key, MAX_MARK, Reply, Reserve};
 
 use super::{Redis, open};
 use crate::ask;
+use crate::real_servers::realm_of;
 
 /// One test: a runner with a process per test would start a server for each.
 #[test]
@@ -16,7 +17,7 @@ fn realms_in_the_same_database() {
     conformance::run(&|| {
         realms.set(realms.get() + 1);
         let (url, realm) = (server.url(), format!("test_{}", realms.get()));
-        Realm::new(move || floe_ledger::open_in(&url, &realm).unwrap())
+        realm_of(move || floe_ledger::open_in(&url, &realm).unwrap())
     });
 }
 

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use floe::ledger::conformance::{self, Realm};
+use floe::ledger::conformance;
 use floe_testbed::Zookeeper;
+
+use crate::real_servers::realm_of;
 
 /// One test, since a runner that starts a process for each would start a server for each.
 #[test]
@@ -13,6 +15,6 @@ fn realms_at_the_same_path() {
     let realms = AtomicU32::new(0);
     conformance::run(&|| {
         let (url, realm) = (server.url(), format!("realm-{}", realms.fetch_add(1, Ordering::Relaxed)));
-        Realm::new(move || floe_ledger::open_in(&url, &realm).unwrap())
+        realm_of(move || floe_ledger::open_in(&url, &realm).unwrap())
     });
 }
