@@ -25,7 +25,7 @@ pub const ENTRANTS: &[Entrant] = &[
         store: "ZooKeeper",
         rule: "A map from host names gives the worker id, which a server claims in ZooKeeper while its session \
                of 3 s lasts. A start fails if its clock is over 10 s from the mean of the other servers' clocks. \
-               It sleeps for 10 s before it serves. It writes no time down. A server that has lost its session \
+               A server sleeps 10 s before it serves, and writes no time down. A server that has lost its session \
                is not told to stop.",
         read: "twitter-archive/snowflake a8cb075: SnowflakeServer.scala (start, sanityCheckPeers, registerWorkerId), \
                SnowflakeConfig.scala; twitter-archive/scala-zookeeper-client 72dc4a1 (3.0.6): ZooKeeperClient.scala (sessionEvent)",
