@@ -321,7 +321,7 @@ pub const ENTRANTS: &[Entrant] = &[
         setting: "the server, two databases: `delta` 2, `remainder` 0 and 1",
         store: "the database",
         rule: "As `tinyid`, with two databases that know nothing of each other: one row has the even IDs, the other one the odd \
-               ones. Each load draws one of the two, also while that one is gone.",
+               ones. Each load picks one of the two at random, even one that is gone.",
         read: "didi/tinyid 49976d3: DynamicDataSource.java (determineCurrentLookupKey), DataSourceConfig.java, \
                DbSegmentIdServiceImpl.java (getNextSegmentId), SegmentId.java (init), db.sql",
         play: |s, h, m| play(peers::tinyid::TinyId::on(2), s, h, m),
