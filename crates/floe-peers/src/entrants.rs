@@ -141,8 +141,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "yitter/IdGenerator, Go/source/idgen/SnowWorkerM1.go",
         setting: "method 1, the default; worker ids by hand",
         store: "",
-        rule: "The operator gives each process its worker id. While the clock is behind, each ID takes an \
-               earlier millisecond than the last, with one of four reserved sequence numbers. When a millisecond is used up, \
+        rule: "The operator gives each process its worker id. While the clock is behind, each ID has an \
+               earlier millisecond than the last, and one of four reserved sequence numbers. If a millisecond is used up, \
                the generator goes ahead of the clock. It writes nothing down.",
         read: "yitter/IdGenerator 942ba6a: Go/source/idgen/SnowWorkerM1.go (NextNormalId, NextOverCostId)",
         play: |s, h, m| play(peers::yitter::Yitter, s, h, m),
@@ -207,8 +207,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "com.baomidou:mybatis-plus-core, Sequence.java",
         setting: "the default: worker ids made of MAC address and process id",
         store: "",
-        rule: "The worker id is five bits of the network card's address, and five of a hash of these five and the \
-               process id: nothing makes sure that two processes differ. The generator waits for a clock that is up \
+        rule: "The worker id is five bits of the network card's address, and five of a hash of them and the \
+               process id: nothing makes two processes differ. The generator waits for a clock that is up \
                to 5 ms behind; further behind is an error. It writes nothing down.",
         read: "baomidou/mybatis-plus 0707918 (3.5.7): Sequence.java (nextId, tilNextMillis, getDatacenterId, \
                getMaxWorkerId)",
