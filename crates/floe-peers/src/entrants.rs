@@ -23,9 +23,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "twitter-archive/snowflake, SnowflakeServer.scala",
         setting: "the service: worker ids by host name, claimed in ZooKeeper, clocks compared, 10 s of sleep at a start",
         store: "ZooKeeper",
-        rule: "A map from host names gives the worker id, which a server claims in ZooKeeper while its session \
+        rule: "A map from host names gives the worker id, which a server holds in ZooKeeper while its session \
                of 3 s lasts. A start fails if its clock is over 10 s from the mean of the other servers' clocks. \
-               It sleeps for 10 s before it serves. It writes no time down. A server that has lost its session \
+               A server sleeps 10 s before it serves, and writes no time down. A server that has lost its session \
                is not told to stop.",
         read: "twitter-archive/snowflake a8cb075: SnowflakeServer.scala (start, sanityCheckPeers, registerWorkerId), \
                SnowflakeConfig.scala; twitter-archive/scala-zookeeper-client 72dc4a1 (3.0.6): ZooKeeperClient.scala (sessionEvent)",
@@ -141,8 +141,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "yitter/IdGenerator, Go/source/idgen/SnowWorkerM1.go",
         setting: "method 1, the default; worker ids by hand",
         store: "",
-        rule: "The operator gives each process its worker id. While the clock is behind, each ID takes an \
-               earlier millisecond, with one of four reserved sequence numbers. When a millisecond is used up, \
+        rule: "The operator gives each process its worker id. While the clock is behind, each ID has an \
+               earlier millisecond than the last, and one of four reserved sequence numbers. If a millisecond is used up, \
                the generator goes ahead of the clock. It writes nothing down.",
         read: "yitter/IdGenerator 942ba6a: Go/source/idgen/SnowWorkerM1.go (NextNormalId, NextOverCostId)",
         play: |s, h, m| play(peers::yitter::Yitter, s, h, m),
@@ -164,7 +164,7 @@ pub const ENTRANTS: &[Entrant] = &[
         setting: "worker ids from Redis by its own tool, for 15 s at a time",
         store: "Redis",
         rule: "Its own tool hands out worker ids in a circle: each start gets the next of 64 that nobody has, so that an id comes \
-               back only after all the others. The key lasts 15 s and is prolonged every 5 s; a process is not told \
+               back only after all the others. An id's key lasts 15 s and is prolonged every 5 s; a process is not told \
                when its key has run out. No time is written down.",
         read: "yitter/IdGenerator 942ba6a: Go/regworkerid/regworkerid/reghelper.go (getNextWorkerId, isAvailable, extendLifeTime, \
                canReset)",
@@ -175,8 +175,8 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "sony/sonyflake, v2/sonyflake.go",
         setting: "the default: the machine id is the host's private address",
         store: "",
-        rule: "The lower 16 bits of a host's private address are its machine id. It ignores a clock that goes back: \
-               the generator stays at the last 10 ms that it had and sleeps when those are used up. It writes nothing down.",
+        rule: "The lower 16 bits of a host's private address are its machine id. The generator ignores a clock that \
+               goes back: it stays at the last 10 ms that it had and sleeps when those are used up. It writes nothing down.",
         read: "sony/sonyflake f167a9d: v2/sonyflake.go (New, NextID, lower16BitPrivateIP)",
         play: |s, h, m| play(peers::sonyflake::Sonyflake::default(), s, h, m),
     },
@@ -207,9 +207,9 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "com.baomidou:mybatis-plus-core, Sequence.java",
         setting: "the default: worker ids made of MAC address and process id",
         store: "",
-        rule: "Five bits of the network card's address, and five of a hash of those and the process id, are the \
-               worker id: nothing makes sure that two processes differ. It waits for a clock that is up to 5 ms \
-               behind; further behind is an error. It writes nothing down.",
+        rule: "The worker id is five bits of the network card's address, and five of a hash of them and the \
+               process id: nothing makes two processes differ. The generator waits for a clock that is up \
+               to 5 ms behind; further behind is an error. It writes nothing down.",
         read: "baomidou/mybatis-plus 0707918 (3.5.7): Sequence.java (nextId, tilNextMillis, getDatacenterId, \
                getMaxWorkerId)",
         play: |s, h, m| play(peers::mybatis_plus::MybatisPlus::default(), s, h, m),
@@ -321,7 +321,7 @@ pub const ENTRANTS: &[Entrant] = &[
         setting: "the server, two databases: `delta` 2, `remainder` 0 and 1",
         store: "the database",
         rule: "As `tinyid`, with two databases that know nothing of each other: one row has the even IDs, the other one the odd \
-               ones. Each load draws one of the two, also while that one is gone.",
+               ones. Each load picks one of the two at random, even one that is gone.",
         read: "didi/tinyid 49976d3: DynamicDataSource.java (determineCurrentLookupKey), DataSourceConfig.java, \
                DbSegmentIdServiceImpl.java (getNextSegmentId), SegmentId.java (init), db.sql",
         play: |s, h, m| play(peers::tinyid::TinyId::on(2), s, h, m),
@@ -392,7 +392,7 @@ pub const ENTRANTS: &[Entrant] = &[
         source: "uuid-rs/uuid, src/v7.rs (now_v7)",
         setting: "the default: the kernel's randomness",
         store: "",
-        rule: "48 bits of milliseconds, a counter of 42 bits that begins at random in each of them, and 32 bits of the kernel's \
+        rule: "48 bits of milliseconds, a counter of 42 bits that begins at random in each millisecond, and 32 bits of the kernel's \
                randomness for each ID. It ignores a clock that is behind.",
         read: "uuid-rs/uuid 0fe2dab (1.29.1): src/v7.rs (now_v7, new_v7), src/timestamp.rs (ContextV7), src/rng.rs",
         play: |s, h, m| play(peers::random_ids::RandomIds::UuidV7 { fast: false }, s, h, m),

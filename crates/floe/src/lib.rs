@@ -1,8 +1,9 @@
 //! Unique IDs across machines: reserve a range durably, then mint inside it.
 //!
 //! # What it guarantees
-//! In one realm (one [`Ledger`]) a name never yields the same ID twice: across threads, processes, hosts, crashes,
-//! restarts, pauses, clock steps of any size either way, and ledger outages.
+//! In one realm (one [`Ledger`]) a snowflake, segment, counter or dated name never yields the same ID twice: across
+//! threads, processes, hosts, crashes, restarts, pauses, clock steps of any size either way, and ledger outages. For
+//! [kinds without a ledger](kind), a repeat is improbable.
 //!
 //! One minter's IDs are strictly increasing. On one [`Generator`], if one call begins after another has returned, its
 //! ID is larger. A [`Counter`] keeps that order over the whole cluster.

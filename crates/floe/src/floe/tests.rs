@@ -145,7 +145,7 @@ fn the_pages_say_the_defaults() {
         ("docs/operating", format!("only one batch in about {batches} waits for the disk")),
         ("docs/guarantees", format!("for the last {unloaded} names that it has unloaded")),
         ("docs/benchmarks", format!("floe's note of the last {unloaded} unloaded names")),
-        ("docs/ledgers", format!("passed at least one window plus {} s ago", QUIET_MS / 1_000)),
+        ("docs/ledgers", format!("ended at least one window plus {} s ago", QUIET_MS / 1_000)),
         ("docs/ledgers", format!("After {PROBED_AT_ONCE} probes without such a slot")),
         ("docs/ledgers", format!("After {} probes it says", grouped(MOST_PROBED))),
         ("docs/ledgers", format!("then probes at most {PROBED_AGAIN} slots in one look")),

@@ -428,7 +428,7 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
         ("docs/security.md", "The server looks at the files every two seconds".to_owned()),
         ("docs/security.md", format!("Beyond {} addresses in a minute", grouped(strangers::MOST as u64))),
         // Clocks and ledgers.
-        ("docs/configuration.md", format!("holds `cache_window` ({cached}) of the slot's time")),
+        ("docs/configuration.md", format!("reserves `cache_window` ({cached}) of the slot's time")),
         ("docs/ledgers.md", format!("`cache_window` of one slot, {cached}")),
         (
             "docs/operating.md",
@@ -462,7 +462,7 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
         ),
         ("docs/operating.md", format!("up to `limits.max_names` ({names})")),
         ("docs/security.md", format!("`limits.new_names_per_hour` ({new_names})")),
-        ("docs/clients.md", format!("[ends by itself](operating.md#names) {after} days after that day")),
+        ("docs/clients.md", format!("[ends by itself](operating.md#names) {after} days later")),
         ("docs/operating.md", format!("from the {}st day after that day on", after + 1)),
         ("docs/operating.md", "within two days of the day in the name".to_owned()),
     ]);
