@@ -214,7 +214,8 @@ impl Table {
         writeln!(
             text,
             "\nfloe refuses calls when it cannot be sure, for example:\n\n\
-             - A node sees that the store went backwards: it stops the name until someone raises the marks.\n\
+             - A node sees that the store went backwards: it stops the name until someone raises the marks and \
+             restarts the node.\n\
              - There are more nodes than worker ids: the rest do not mint.\n\
              - The store has a clock (in half of the histories), and the node's clock differs from it by more than ten \
              seconds: the node does not mint."

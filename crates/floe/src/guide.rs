@@ -50,7 +50,8 @@
 //! - **Unique.** In one realm of one ledger a name yields no ID twice, whatever crashes, clocks and networks do. The
 //!   ledger must not lose a write that it has confirmed: [`ledger`] has the contract.
 //! - **In order.** A minter's IDs increase. On one generator, if one call begins after another has returned, its ID is
-//!   larger. A [`Counter`] and a [`Dated`] name keep that order over all nodes.
+//!   larger. A [`Counter`] and a [`Dated`] name keep that order over all nodes. With [`Overflow::Widen`], a [`Dated`]
+//!   name keeps it only within a day, month or year.
 //! - **Not without gaps.** After a crash, the rest of a range is skipped.
 //! - **For ever.** The ledger stores a name's definition, and refuses a node that asks for another one:
 //!
@@ -127,6 +128,6 @@
 
 #[cfg(doc)]
 use crate::{
-    Builder, ClockStatus, Counter, Dated, FixedClock, Floe, Generator, MintError, Outcome, blocking, form,
-    id, kind, ledger,
+    Builder, ClockStatus, Counter, Dated, FixedClock, Floe, Generator, MintError, Outcome, Overflow,
+    blocking, form, id, kind, ledger,
 };
