@@ -72,7 +72,7 @@ const DOT: &str = "a name with a dot is used if it exists";
 const LINE: &str = "a request line of neither HTTP/1.0 nor 1.1 is 400, and closes";
 const FRAGMENT: &str = "what stands behind # is no part of a request, and is left out";
 const OWN: &str = "a path that is not Leaf's or tinyid's is floe's own";
-const PAGE: &str = "a page for people, with what floe knows";
+const PAGE: &str = "floe's own page, with a few of Leaf's columns";
 const ROOT: &str = "tinyid's calls are served without `/tinyid`, too";
 const LENGTH: &str = "every answer has a length, so HTTP/1.0 can keep the connection that it asks to keep";
 

@@ -447,7 +447,7 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
         ("docs/ledgers.md", "One server sends at most six calls to the store at a time".to_owned()),
         // Calls and names.
         ("docs/configuration.md", format!("{} s on a server)", limits.max_wait.as_secs())),
-        ("docs/clients.md", format!("at most `limits.max_batch` ({batch})")),
+        ("docs/clients.md", format!("one over `limits.max_batch` ({batch})")),
         ("docs/clients.md", format!("Without a name it tries {} names", inspect::MOST_NAMES)),
         ("docs/http.md", format!("as IDs of up to {} names", inspect::MOST_NAMES)),
         ("docs/clients.md", format!("One `Mint` gives at most {texts} texts")),
