@@ -64,8 +64,9 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// Sets the length of a window, 100 ms to 30 days. A node that cannot reach its ledger keeps minting for half of
-    /// that to one and a half times as long. The default is 3 s on an embedded ledger and 30 s on a shared one.
+    /// Sets the length of a window, 100 ms to 30 days. A node that cannot reach its ledger keeps minting for at
+    /// least half of that, and rarely for more than one and a half times as long. The default is 3 s on an embedded
+    /// ledger and 30 s on a shared one.
     ///
     /// [`open`](Self::open) returns [`OpenError::Setting`] if the length is out of range.
     ///

@@ -59,10 +59,7 @@ fn the_pages_say_the_defaults() {
             "docs/questions",
             format!("The default window is {embedded} s on SQLite and {shared} s on a shared ledger"),
         ),
-        (
-            "docs/operating",
-            format!("once a window (by default {embedded} s, on a shared ledger {shared} s)"),
-        ),
+        ("docs/operating", format!("once a window (by default {embedded} s, on a shared ledger {shared} s)")),
         (
             "docs/operating",
             format!("{} s by default on the embedded ledger, a minute on a shared", 2 * embedded),
