@@ -16,7 +16,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
@@ -211,8 +211,15 @@ pub(crate) async fn to_its_end(
             served = Duration::ZERO;
         } else if served >= SHARE {
             turn = Some(client.turn().await);
-            // Now the rest of what has come.
-            let _ = read(stream, &mut input, &mut waits, A_TURN).now_or_never().transpose()?;
+            // Now the rest of what has come. This waits for nothing, so what ends a wait must not be set here.
+            poll_fn(|context| match poll_take(stream, &mut input, A_TURN, context) {
+                Poll::Ready(taken) => Poll::Ready(taken.map(drop)),
+                Poll::Pending => {
+                    waits.waited = has_budget_remaining();
+                    Poll::Ready(Ok(()))
+                }
+            })
+            .await?;
         }
         let (mut consumed_any, mut answered) = (false, false);
         let now = loop {
@@ -376,21 +383,26 @@ async fn read<T: Future<Output = ()>>(
     most: usize,
 ) -> io::Result<Read> {
     let begun = !input.is_empty();
-    poll_fn(|context| {
-        // On the stack, so that a waiting connection holds no memory for later input.
-        let mut room = [const { MaybeUninit::uninit() }; READ];
-        let mut come = ReadBuf::uninit(room.get_mut(..most).unwrap_or_default());
-        match Pin::new(&mut *stream).poll_read(context, &mut come) {
-            Poll::Ready(Ok(())) if come.filled().is_empty() => Poll::Ready(Ok(Read::End)),
-            Poll::Ready(Ok(())) => {
-                input.extend_from_slice(come.filled());
-                Poll::Ready(Ok(Read::Some))
-            }
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Pending => waits.poll(context, begun).map(Ok),
-        }
+    poll_fn(|context| match poll_take(stream, input, most, context) {
+        Poll::Ready(taken) => Poll::Ready(taken.map(|count| if count > 0 { Read::Some } else { Read::End })),
+        Poll::Pending => waits.poll(context, begun).map(Ok),
     })
     .await
+}
+
+/// Takes what has come, at most so many bytes, and returns how many: none at the end of the stream.
+fn poll_take(
+    stream: &mut Stream,
+    input: &mut BytesMut,
+    most: usize,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<usize>> {
+    // On the stack, so that a waiting connection holds no memory for later input.
+    let mut room = [const { MaybeUninit::uninit() }; READ];
+    let mut come = ReadBuf::uninit(room.get_mut(..most).unwrap_or_default());
+    ready!(Pin::new(stream).poll_read(context, &mut come))?;
+    input.extend_from_slice(come.filled());
+    Poll::Ready(Ok(come.filled().len()))
 }
 
 /// Writes everything, as long as the client takes something every now and then; whether it had to be waited for.

@@ -7,7 +7,8 @@ use super::*;
 use crate::clients::{Address, Clients};
 use crate::metrics::Metrics;
 
-/// A protocol in which each byte is a request, takes a moment, and is answered by itself. A `w` waits for ever.
+/// A protocol in which each byte is a request, takes a moment, and is answered by itself. A `w` waits for ever, and an `h` is
+/// the beginning of a request.
 struct Slow {
     served: Arc<AtomicUsize>,
 }
@@ -18,6 +19,9 @@ const MOMENT: Duration = Duration::from_micros(150);
 impl Session for Slow {
     async fn take(&mut self, input: &[u8], output: &mut Vec<u8>, _: Instant) -> Option<Taken> {
         let request = *input.first()?;
+        if request == b'h' {
+            return None;
+        }
         if request == b'w' {
             std::future::pending::<()>().await;
         }
@@ -38,13 +42,23 @@ fn connect(
     draining: &watch::Receiver<bool>,
     connections: &mut JoinSet<io::Result<()>>,
 ) -> DuplexStream {
+    connect_within(Limits::default(), clients, served, draining, connections)
+}
+
+fn connect_within(
+    limits: Limits,
+    clients: &Arc<Clients>,
+    served: &Arc<AtomicUsize>,
+    draining: &watch::Receiver<bool>,
+    connections: &mut JoinSet<io::Result<()>>,
+) -> DuplexStream {
     let place = clients.admit(Address::of(None)).unwrap();
     let (end, stream) = tokio::io::duplex(1 << 20);
     let (mut stream, mut session): (Stream, _) = (Box::new(stream), Slow { served: Arc::clone(served) });
     let draining = draining.clone();
     connections.spawn(async move {
         let client = place.client();
-        to_its_end(&mut stream, &mut session, client, &Limits::default(), draining).await.map(drop)
+        to_its_end(&mut stream, &mut session, client, &limits, draining).await.map(drop)
     });
     end
 }
@@ -97,4 +111,46 @@ async fn a_turn_ends_where_there_is_something_to_wait_for() {
     other.write_all(&[b'x'; BEFORE]).await.unwrap();
     let answered = timeout(Duration::from_secs(20), other.read_exact(&mut [0; BEFORE])).await;
     answered.expect("the other one has no turn").unwrap();
+}
+
+/// A client whose bytes are there whenever the server looks, so that it is served in a turn before it has ever been waited for.
+struct Eager {
+    end: DuplexStream,
+    going_on: watch::Sender<bool>,
+    connections: JoinSet<io::Result<()>>,
+}
+
+impl Eager {
+    /// Sends as many requests as one read takes, the last byte and what follows as given.
+    async fn new(last: &[u8]) -> Self {
+        let clients = Clients::new(&Limits::default(), 1, Arc::new(Metrics::new(10, [])));
+        let (going_on, draining) = watch::channel(false);
+        let mut connections = JoinSet::new();
+        let limits = Limits { header_timeout: Duration::from_millis(50), ..Limits::default() };
+        let mut end = connect_within(limits, &clients, &Arc::default(), &draining, &mut connections);
+        end.write_all(&[&[b'x'; READ - 1], last].concat()).await.unwrap();
+        let mut answers = [0; READ - 1];
+        end.read_exact(&mut answers).await.unwrap();
+        Self { end, going_on, connections }
+    }
+
+    async fn ended(&mut self) -> io::Result<()> {
+        let ended = timeout(Duration::from_secs(20), self.connections.join_next()).await;
+        ended.expect("its connection stays open").unwrap().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_falls_silent_in_a_request_that_came_in_a_turn_is_closed() {
+    let mut client = Eager::new(b"hh").await;
+    assert_eq!(client.ended().await.map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
+}
+
+#[tokio::test]
+async fn a_client_that_is_idle_after_a_turn_is_told_when_the_server_stops() {
+    let mut client = Eager::new(b"xx").await;
+    client.end.read_exact(&mut [0; 2]).await.unwrap();
+    client.going_on.send(true).unwrap();
+    let told = timeout(Duration::from_secs(20), client.end.read_u8()).await.expect("it is not told");
+    assert_eq!(told.map_err(|error| error.kind()), Err(io::ErrorKind::UnexpectedEof));
 }

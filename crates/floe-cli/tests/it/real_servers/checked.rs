@@ -11,7 +11,12 @@ fn a_store_that_was_checked_is_used_as_a_new_one(rig: Rig) {
     let dir = tempfile::tempdir().unwrap();
     // A busy machine takes longer for one of the thousands of calls than the rig allows.
     let url = (rig.url)(rig.server.port()).replace("max_wait=2s", "max_wait=60s");
-    let checked = floe(["ledger", "check", &url]).output().unwrap();
+    let check = || floe(["ledger", "check", &url]).output().unwrap();
+    let mut checked = check();
+    // The machine was too busy for a verdict: as the error advises, check again.
+    if checked.status.code() == Some(3) {
+        checked = check();
+    }
     let said = String::from_utf8(checked.stdout).unwrap();
     assert!(checked.status.success(), "{said}{}", String::from_utf8_lossy(&checked.stderr));
     assert!(said.contains("in scratch realms *check-") && said.ends_with("cases, all held\n"), "{said}");
