@@ -119,8 +119,8 @@ fn the_pages_say_the_defaults() {
         ("docs/guarantees", format!("goes on at {} % of the monotonic clock's rate", 100 - 100 / SLEW)),
         ("docs/guarantees", format!("jumps ahead by more than {} seconds", word(FOLLOWED_MS / 1_000))),
         ("docs/guarantees", format!("have kept pace for {} seconds", word(LEVEL_MS / 1_000))),
-        ("docs/guarantees", format!("every {} minutes while it reserves", word(REFRESH_MS / 60_000))),
-        ("docs/guarantees", format!("It asks again every {} seconds", word(AGAIN_MS / 1_000))),
+        ("docs/guarantees", format!("if the last answer is {} minutes old", word(REFRESH_MS / 60_000))),
+        ("docs/guarantees", format!("The node asks again every {} seconds", word(AGAIN_MS / 1_000))),
         (
             "docs/guarantees",
             format!("still more than {} seconds apart, it reserves no window", word(APART_MS / 1_000)),

@@ -559,7 +559,7 @@ fn figures_are_those_of_the_benchmarks() {
         (
             "docs/questions.md",
             format!(
-                "From {minter} to {generator} ns in your process, with [20 bits of sequence](benchmarks.md#side-by-side); over HTTP on loopback {http}; {counter:.0} µs from a busy counter on SQLite"
+                "In your process from {minter} to {generator} ns, with [20 bits of sequence](benchmarks.md#side-by-side), and {counter:.0} µs from a busy counter on SQLite. Over HTTP on loopback {http}: "
             ),
         ),
     ]);
