@@ -32,8 +32,9 @@ fn a_store_that_was_checked_is_used_as_a_new_one(rig: Rig) {
     assert!(status.success() && !log.contains("*check-") && !log.contains("elsewhere"), "{log}");
 }
 
+/// Two that list their realms in different ways. The suite itself runs on every server in floe-ledger's tests.
 mod a_store_that_was_checked_is_used_as_a_new_one_on {
-    super::super::on_every_server!(super::a_store_that_was_checked_is_used_as_a_new_one);
+    super::super::on_every_server!(super::a_store_that_was_checked_is_used_as_a_new_one: postgres consul);
 }
 
 /// It gives no answer from the second case on: that breaks no rule.
