@@ -33,7 +33,7 @@ use crate::serve::{Server, get, resident_kib};
 const MEMORY_KIB: u32 = 256 << 10;
 
 /// How long each attack lasts.
-const LASTS: Duration = Duration::from_secs(10);
+const LASTS: Duration = Duration::from_secs(7);
 
 /// The longest that an honest client may go without an answer.
 const GAP: Duration = Duration::from_secs(6);
