@@ -14,7 +14,7 @@ use floe_ledger::{OpenError, Opening};
 use floe_testbed::{Dynalite, Moto, Proxy};
 use serde_json::{Value, json};
 
-use super::conforms_at;
+use super::fresh_at;
 use crate::real_servers::faults::{Rig, faults, open, timed};
 use crate::{ask, got, says};
 
@@ -66,7 +66,7 @@ fn the_server_itself_swaps_atomically() {
 #[test]
 fn conforms() {
     let server = Dynalite::start(&[]);
-    conforms_at(&Dynalite::url_at(server.port(), "max_wait=60s"), |_| true);
+    conformance::run(&fresh_at(Dynalite::url_at(server.port(), "max_wait=60s")));
 }
 
 #[test]
