@@ -38,7 +38,7 @@ fn three_nodes_through_every_fault(rig: Rig) {
     fleet.network().cut(false);
     fleet.mints_again("the network was cut");
 
-    for _ in 0..5 {
+    for _ in 0..10 {
         fleet.kill(1);
         fleet.run(1);
         fleet.mints(10);
