@@ -11,6 +11,7 @@ use floe_testbed::Redis;
 
 use crate::Result;
 use crate::compare::Line;
+use crate::measure::Outcome;
 use crate::serve::Subject;
 use crate::servers::{self, Row, Witness};
 
@@ -35,22 +36,41 @@ pub(crate) fn rows(binary: &Path, quick: bool) -> Result<Vec<Line>> {
         ("floe, segment", port, process, "segment", servers::number, 0),
         ("floe, snowflake", port, process, "snowflake", servers::snowflake, 0),
     ];
+    let least = servers::least()?;
     let mut lines = Vec::new();
     for (depth, requests) in DEPTHS {
         let requests = if quick { requests / 10 } else { requests };
         let row = |(what, port, process, key, place, beside)| {
             let mut witness = Witness::new(format!("redis://127.0.0.1:{port}/{key}"), place);
             Row::new(format!("INCR, 50 connections, -P {depth}: {what}"), beside, move || {
-                let before = processor_micros(process)?;
-                let mut outcome = witness.during(|| measure(port, key, depth, requests))?;
-                let spent = processor_micros(process)? - before;
-                outcome.server = Some(spent * 1e3 / f64::from(requests));
-                Ok(outcome)
+                timed(process, requests, || witness.during(|| measure(port, key, depth, requests)))
             })
         };
-        lines.extend(servers::in_turn(ROUNDS, subjects.into_iter().map(row).collect())?);
+        let mut rows: Vec<_> = subjects.into_iter().map(row).collect();
+        // Its answers are no IDs.
+        let of_least = || {
+            timed(least.id(), requests, || {
+                measure(least.port, "segment", depth, requests)
+                    .map(|(made, elapsed)| Outcome::of_server(made, elapsed, None))
+            })
+        };
+        rows.push(Row::new(
+            format!("INCR, 50 connections, -P {depth}: the loop in C, a constant"),
+            0,
+            of_least,
+        ));
+        lines.extend(servers::in_turn(ROUNDS, rows)?);
     }
     Ok(lines)
+}
+
+/// What `work` measured, with the processor time that `process` used meanwhile for each of the requests.
+fn timed(process: u32, requests: u32, work: impl FnOnce() -> Result<Outcome>) -> Result<Outcome> {
+    let before = processor_micros(process)?;
+    let mut outcome = work()?;
+    let spent = processor_micros(process)? - before;
+    outcome.server = Some(spent * 1e3 / f64::from(requests));
+    Ok(outcome)
 }
 
 fn process_of(redis: &Redis) -> Result<u32> {
