@@ -241,6 +241,46 @@ fn measured() -> String {
     compared(&serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
 }
 
+/// What each row of floe's server is compared with. `{}` stands for the depth of the pipelines.
+const BESIDE: [(&str, &str); 10] = [
+    ("INCR, 50 connections, -P {}: floe, segment", "INCR, 50 connections, -P {}: Redis"),
+    ("INCR, 50 connections, -P {}: floe, snowflake", "INCR, 50 connections, -P {}: Redis"),
+    ("INCR, 50 connections, -P {}: floe, counter", "INCR, 50 connections, -P {}: Redis, appendfsync always"),
+    ("16 connections, 1 at a time: floe, get of a segment", "16 connections, 1 at a time: memcached, incr"),
+    ("16 connections, 16 at a time: floe, get of a segment", "16 connections, 16 at a time: memcached, incr"),
+    ("GET by wrk, 50 connections: floe, snowflake", "GET by wrk, 50 connections: nginx, a constant"),
+    ("16 clients, a ticket by one query: floe, segment", "16 clients, a ticket by one query: MariaDB, MyISAM"),
+    ("16 clients, a ticket by two queries: floe, segment", "16 clients, a ticket by two queries: MariaDB, MyISAM"),
+    (
+        "floe counter on PostgreSQL, 64 clients on two threads",
+        "PostgreSQL, select nextval, 16 connections of pgbench",
+    ),
+    ("floe counter on PostgreSQL, 64 clients on two threads", "the same, prepared"),
+];
+
+/// The ratios of docs/benchmarks.json: how many times as many requests floe answers, and its processor time for each.
+fn ratios() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.json");
+    let run: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let rows = run["rows"].as_array().unwrap();
+    let figures = |name: &str| {
+        let row = rows.iter().find(|row| row["row"] == name).unwrap_or_else(|| panic!("no row {name}"));
+        (row["nanos"].as_f64().unwrap(), row["server_nanos"].as_f64())
+    };
+    let mut table = "| floe / the other | requests a second | the server's processor |\n|---|---|---|\n".to_owned();
+    for (floe, other) in BESIDE {
+        let depths: &[&str] = if floe.contains("{}") { &["1", "16", "128"] } else { &[""] };
+        for depth in depths {
+            let [floe, other] = [floe, other].map(|name| name.replace("{}", depth));
+            let ((floes, work), (others, others_work)) = (figures(&floe), figures(&other));
+            let work = work.zip(others_work).map(|(floes, others)| figure(floes / others));
+            let other = other.rsplit(": ").next().unwrap();
+            writeln!(table, "| {floe} / {other} | {} | {} |", figure(others / floes), work.unwrap_or_default()).unwrap();
+        }
+    }
+    table
+}
+
 /// The rows of a comparison on one and on two threads, and its rows of servers if it has any.
 fn compared(run: &Value) -> String {
     let said = |fact: &str| run["machine"][fact].as_str().unwrap_or_else(|| panic!("no {fact}"));
@@ -337,6 +377,7 @@ async fn the_tables_of_the_book_are_those_of_the_code() {
         ("http.md", "problems", problems()),
         ("http.md", "routes", routes().await),
         ("benchmarks.md", "measured", measured()),
+        ("benchmarks.md", "ratios", ratios()),
     ] {
         let path = docs.join(page);
         let text = std::fs::read_to_string(&path).unwrap();
@@ -559,7 +600,7 @@ fn figures_are_those_of_the_benchmarks() {
         (
             "docs/questions.md",
             format!(
-                "In your process from {minter} to {generator} ns, with [20 bits of sequence](benchmarks.md#side-by-side), and {counter:.0} µs from a busy counter on SQLite. Over HTTP on loopback {http}: "
+                "In your process from {minter} to {segment} ns, with [20 bits of sequence](benchmarks.md#side-by-side), and {counter:.0} µs from a busy counter on SQLite. Over HTTP on loopback {http}: "
             ),
         ),
     ]);
