@@ -392,7 +392,7 @@ impl Cursor {
 }
 
 /// One pause takes some 27 ns. Measured with two threads on two cores, a draw and the 99.9th percentile of one: 17 ns
-/// without a pause; 4.2 ns and 2.1 µs if it begins with 64 and doubles up to 1,024; 5 ns and 0.5 to 0.9 µs with these.
+/// without a pause; 4.2 ns and 2.1 µs if it begins with 64 and doubles up to 1,024; 5 ns and about 1 µs with these.
 const FIRST_PAUSES: u32 = if cfg!(loom) { 1 } else { 12 };
 const MOST_PAUSES: u32 = if cfg!(loom) { 1 } else { 24 };
 
