@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
-use floe_testbed::{Home, Server, Signal};
+use floe_testbed::{Home, Server, Signal, listens};
 
 use crate::Result;
 use crate::compare::Line;
@@ -31,8 +31,7 @@ pub(crate) fn rows(binary: &Path, quick: bool) -> Result<Vec<Line>> {
         command.args(["-l", "127.0.0.1", "-p", &port.to_string()]);
         command
     };
-    let ready = |port: u16| TcpStream::connect(("127.0.0.1", port)).is_ok();
-    let memcached = Server::new(Home::new("memcached"), Signal::TERM, start, ready);
+    let memcached = Server::new(Home::new("memcached"), Signal::TERM, start, listens);
     set(memcached.port())?;
     let floe = Subject::start(binary, "")?;
     let time = Duration::from_secs(if quick { 1 } else { 3 });

@@ -1,15 +1,16 @@
 //! IDs over HTTP, one by one, with wrk: floe beside nginx, which answers with a constant.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+
+use floe_testbed::{Home, Server, Signal, listens};
 
 use crate::Result;
 use crate::compare::Line;
 use crate::measure::Outcome;
 use crate::serve::Subject;
-use crate::servers::{self, Other, Row, Witness};
+use crate::servers::{self, Row, Witness};
 
 const ROUNDS: usize = 5;
 
@@ -24,19 +25,19 @@ pub(crate) fn rows(binary: &Path, quick: bool) -> Result<Vec<Line>> {
     servers::need("wrk", "wrk")?;
     servers::need("nginx", "nginx-light")?;
     let floe = Subject::start(binary, "")?;
-    let (nginx, least) = (start_nginx()?, servers::least()?);
+    let (nginx, least) = (start_nginx(), servers::least()?);
     let seconds = if quick { 1 } else { 3 };
     let url = |port: u16| format!("http://127.0.0.1:{port}{PATH}");
     let mut witness = Witness::new(url(floe.port), servers::snowflake);
+    let constant = |server: &str, port: u16| {
+        Row::new(format!("GET by wrk, 50 connections: {server}, a constant"), 0, move || {
+            let (answers, elapsed) = measure(&url(port), seconds)?;
+            Ok(Outcome::of_server(answers, elapsed, None))
+        })
+    };
     let rows = vec![
-        Row::new("GET by wrk, 50 connections: nginx, a constant", 0, || {
-            let (answers, elapsed) = measure(&url(nginx.port), seconds)?;
-            Ok(Outcome::of_server(answers, elapsed, None))
-        }),
-        Row::new("GET by wrk, 50 connections: the loop in C, a constant", 0, || {
-            let (answers, elapsed) = measure(&url(least.port), seconds)?;
-            Ok(Outcome::of_server(answers, elapsed, None))
-        }),
+        constant("nginx", nginx.port()),
+        constant("the loop in C", least.port()),
         Row::new("GET by wrk, 50 connections: floe, snowflake", 0, || {
             witness.during(|| measure(&url(floe.port), seconds))
         }),
@@ -59,22 +60,21 @@ fn measure(url: &str, seconds: u32) -> Result<(u64, Duration)> {
 }
 
 /// An nginx with a worker for each of floe's threads.
-fn start_nginx() -> Result<Other> {
-    Other::start(|dir, port| {
-        let (path, config) = (dir.display(), dir.join("nginx.conf"));
-        fs::write(
-            &config,
-            format!(
-                "worker_processes auto; daemon off; pid {path}/pid; error_log {path}/log;\n\
-                 events {{ worker_connections 1024; }}\n\
-                 http {{\n  access_log off; keepalive_requests 1000000000; client_body_temp_path {path}/body;\n\
-                 proxy_temp_path {path}/proxy; fastcgi_temp_path {path}/fastcgi; uwsgi_temp_path {path}/uwsgi;\n\
-                 scgi_temp_path {path}/scgi;\n\
-                 server {{ listen 127.0.0.1:{port}; location / {{ default_type text/plain; return 200 '2124212356296575259'; }} }}\n}}\n"
-            ),
-        )?;
-        let mut nginx = Command::new("nginx");
-        nginx.args(["-p".as_ref(), dir.as_os_str(), "-c".as_ref(), config.as_os_str()]);
-        Ok(nginx)
-    })
+fn start_nginx() -> Server {
+    let start = |home: &Home, port: u16| {
+        let path = home.path().display();
+        let config = format!(
+            "worker_processes auto; daemon off; pid {path}/pid; error_log stderr;\n\
+             events {{ worker_connections 1024; }}\n\
+             http {{\n  access_log off; keepalive_requests 1000000000; client_body_temp_path {path}/body;\n\
+             proxy_temp_path {path}/proxy; fastcgi_temp_path {path}/fastcgi; uwsgi_temp_path {path}/uwsgi;\n\
+             scgi_temp_path {path}/scgi;\n\
+             server {{ listen 127.0.0.1:{port}; location / {{ default_type text/plain; return 200 '2124212356296575259'; }} }}\n}}\n"
+        );
+        let config = home.write("nginx.conf", &config);
+        let mut command = home.command("nginx".as_ref());
+        command.arg("-p").arg(home.path()).arg("-c").arg(config);
+        command
+    };
+    Server::new(Home::new("nginx"), Signal::TERM, start, listens)
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use floe_testbed::Redis;
+use floe_testbed::{Redis, Server};
 
 use crate::Result;
 use crate::compare::Line;
@@ -37,6 +37,7 @@ pub(crate) fn rows(binary: &Path, quick: bool) -> Result<Vec<Line>> {
         ("floe, snowflake", port, process, "snowflake", servers::snowflake, 0),
     ];
     let least = servers::least()?;
+    let (least_port, least_process) = (least.port(), process_of(&least)?);
     let mut lines = Vec::new();
     for (depth, requests) in DEPTHS {
         let requests = if quick { requests / 10 } else { requests };
@@ -47,18 +48,13 @@ pub(crate) fn rows(binary: &Path, quick: bool) -> Result<Vec<Line>> {
             })
         };
         let mut rows: Vec<_> = subjects.into_iter().map(row).collect();
-        // Its answers are no IDs.
-        let of_least = || {
-            timed(least.id(), requests, || {
-                measure(least.port, "segment", depth, requests)
-                    .map(|(made, elapsed)| Outcome::of_server(made, elapsed, None))
+        let name = format!("INCR, 50 connections, -P {depth}: the loop in C, a constant");
+        rows.push(Row::new(name, 0, || {
+            timed(least_process, requests, || {
+                let (answers, elapsed) = measure(least_port, "segment", depth, requests)?;
+                Ok(Outcome::of_server(answers, elapsed, None))
             })
-        };
-        rows.push(Row::new(
-            format!("INCR, 50 connections, -P {depth}: the loop in C, a constant"),
-            0,
-            of_least,
-        ));
+        }));
         lines.extend(servers::in_turn(ROUNDS, rows)?);
     }
     Ok(lines)
@@ -73,9 +69,9 @@ fn timed(process: u32, requests: u32, work: impl FnOnce() -> Result<Outcome>) ->
     Ok(outcome)
 }
 
-fn process_of(redis: &Redis) -> Result<u32> {
-    let process = redis.home().processes().first().map(|pid| pid.as_raw_nonzero().get());
-    Ok(u32::try_from(process.ok_or("redis-server does not run")?)?)
+fn process_of(server: &Server) -> Result<u32> {
+    let process = server.home().processes().first().map(|pid| pid.as_raw_nonzero().get());
+    Ok(u32::try_from(process.ok_or("the server does not run")?)?)
 }
 
 fn measure(port: u16, key: &str, depth: u32, requests: u32) -> Result<(u64, Duration)> {

@@ -3,26 +3,22 @@
 //! redis-benchmark and wrk throw the answers away, so nobody can compare all IDs afterwards. A [`Witness`] mints under
 //! the same name during each of their rounds, and checks what can be known from outside.
 
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use floe::Layout;
-use tempfile::TempDir;
+use floe_testbed::{Home, Server, Signal, listens};
 
 use crate::compare::Line;
 use crate::load::{Connection, Wire};
-use crate::measure::{Ids, Outcome, now, pass};
+use crate::measure::{Ids, Outcome, pass};
 use crate::{Result, ledgers, memcached, nginx, redis, tickets};
 
 /// The group of all rows of servers.
 pub(crate) const GROUP: &str = "Servers";
-
-/// How long another server may take to listen.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Measures the binary at a path beside every other server, and a counter on PostgreSQL. Prints their figures. A quick
 /// run has shorter rounds.
@@ -108,65 +104,25 @@ pub(crate) fn in_turn(rounds: usize, mut rows: Vec<Row<'_>>) -> Result<Vec<Line>
     Ok(lines)
 }
 
-/// A server of another program on a free port, that ends with the benchmark.
-pub(crate) struct Other {
-    process: Child,
-    pub(crate) port: u16,
-    _dir: TempDir,
-}
-
-impl Other {
-    /// Starts what `command` makes of a directory for its files and of the port, and waits until it listens.
-    ///
-    /// # Errors
-    /// It cannot be started, or does not listen within ten seconds.
-    pub(crate) fn start(command: impl FnOnce(&Path, u16) -> Result<Command>) -> Result<Self> {
-        let dir = tempfile::tempdir()?;
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-        let mut command = command(dir.path(), port)?;
-        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        let other = Self { process, port, _dir: dir };
-        let start = now();
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            if start.elapsed() > PATIENCE {
-                return Err(
-                    format!("{} did not listen within ten seconds", command.get_program().display()).into()
-                );
-            }
-            pass(Duration::from_millis(10));
-        }
-        Ok(other)
-    }
-
-    pub(crate) fn id(&self) -> u32 {
-        self.process.id()
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        // TERM, so that nginx' master ends its workers.
-        let _ = Command::new("kill").arg(self.process.id().to_string()).status();
-        let _ = self.process.wait();
-    }
-}
-
 /// The least that a server can do: `loops/epoll.c`, which answers with a constant on one thread.
 ///
 /// # Errors
 /// `cc` is not installed.
-pub(crate) fn least() -> Result<Other> {
+pub(crate) fn least() -> Result<Server> {
     need("cc", "gcc")?;
-    Other::start(|dir, port| {
-        let (source, program) = (concat!(env!("CARGO_MANIFEST_DIR"), "/loops/epoll.c"), dir.join("epoll"));
-        let compiled = Command::new("cc").args(["-O2", source, "-o"]).arg(&program).status()?;
-        if !compiled.success() {
-            return Err(format!("cc does not compile {source}").into());
-        }
-        let mut least = Command::new(program);
-        least.arg(port.to_string());
-        Ok(least)
-    })
+    let home = Home::new("least");
+    let (source, program) =
+        (concat!(env!("CARGO_MANIFEST_DIR"), "/loops/epoll.c"), home.path().join("epoll"));
+    let compiled = Command::new("cc").args(["-O2", source, "-o"]).arg(&program).status()?;
+    if !compiled.success() {
+        return Err(format!("cc does not compile {source}").into());
+    }
+    let start = move |home: &Home, port: u16| {
+        let mut command = home.command(&program);
+        command.arg(port.to_string());
+        command
+    };
+    Ok(Server::new(home, Signal::TERM, start, listens))
 }
 
 /// How long the witness waits after each answer: it shall not be seen in the figure.

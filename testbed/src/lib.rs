@@ -74,7 +74,7 @@ fn program(program: &str, variable: &str, folders: &[PathBuf], package: &str) ->
 }
 
 /// Whether a process listens on a loopback port.
-fn listens(port: u16) -> bool {
+pub fn listens(port: u16) -> bool {
     std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
 }
 

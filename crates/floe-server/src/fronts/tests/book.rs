@@ -235,10 +235,10 @@ fn presets() -> String {
     table
 }
 
-/// The comparison that docs/benchmarks.json holds, as `scripts/bench` wrote it.
-fn measured() -> String {
+/// The run of `scripts/bench` that docs/benchmarks.json holds.
+fn run() -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.json");
-    compared(&serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// The rows of servers that are compared. `{}` stands for the depth of the pipelines. The loop in C is the least that a
@@ -274,10 +274,8 @@ const BESIDE: [(&str, &str); 13] = [
     ("floe counter on PostgreSQL, 64 clients on two threads", "the same, prepared"),
 ];
 
-/// The ratios of docs/benchmarks.json: how many times as many requests one answers, and its processor time for each.
-fn ratios() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.json");
-    let run: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+/// The ratios of a run: how many times as many requests one answers, and its processor time for each.
+fn ratios(run: &Value) -> String {
     let rows = run["rows"].as_array().unwrap();
     let figures = |name: &str| {
         let row = rows.iter().find(|row| row["row"] == name).unwrap_or_else(|| panic!("no row {name}"));
@@ -285,17 +283,17 @@ fn ratios() -> String {
     };
     let mut table =
         "| one / another | requests a second | the server's processor |\n|---|---|---|\n".to_owned();
-    for (floe, other) in BESIDE {
-        let depths: &[&str] = if floe.contains("{}") { &["1", "16", "128"] } else { &[""] };
+    for (one, another) in BESIDE {
+        let depths: &[&str] = if one.contains("{}") { &["1", "16", "128"] } else { &[""] };
         for depth in depths {
-            let [floe, other] = [floe, other].map(|name| name.replace("{}", depth));
-            let ((floes, work), (others, others_work)) = (figures(&floe), figures(&other));
-            let work = work.zip(others_work).map(|(floes, others)| figure(floes / others));
-            let other = other.rsplit(": ").next().unwrap();
+            let [one, another] = [one, another].map(|name| name.replace("{}", depth));
+            let ((nanos, work), (beside, beside_work)) = (figures(&one), figures(&another));
+            let work = work.zip(beside_work).map(|(work, beside)| figure(work / beside));
+            let another = another.rsplit(": ").next().unwrap();
             writeln!(
                 table,
-                "| {floe} / {other} | {} | {} |",
-                figure(others / floes),
+                "| {one} / {another} | {} | {} |",
+                figure(beside / nanos),
                 work.unwrap_or_default()
             )
             .unwrap();
@@ -389,7 +387,7 @@ fn with_part<'p>(page: &'p str, name: &str, part: &str) -> Option<(String, &'p s
 async fn the_tables_of_the_book_are_those_of_the_code() {
     let overwrite = std::env::var_os("GENERATED").is_some_and(|value| value == "overwrite");
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let mut wrong = String::new();
+    let (mut wrong, run) = (String::new(), run());
     for (page, name, part) in [
         ("configuration.md", "presets", presets()),
         ("metrics.md", "metrics", metrics_table()),
@@ -399,8 +397,8 @@ async fn the_tables_of_the_book_are_those_of_the_code() {
         ("wires.md", "errors", errors()),
         ("http.md", "problems", problems()),
         ("http.md", "routes", routes().await),
-        ("benchmarks.md", "measured", measured()),
-        ("benchmarks.md", "ratios", ratios()),
+        ("benchmarks.md", "measured", compared(&run)),
+        ("benchmarks.md", "ratios", ratios(&run)),
     ] {
         let path = docs.join(page);
         let text = std::fs::read_to_string(&path).unwrap();
