@@ -105,6 +105,20 @@ fn the_longest_texts_fit_the_buffer() {
     }
 }
 
+#[test]
+fn the_page_names_the_length_of_a_column() {
+    let page = include_str!("../../../../../docs/kinds.md").replace('\n', " ");
+    for (forms, sentence) in [
+        (&["hex"][..], "16 as `hex`"),
+        (&["base32", "base36"], "13 as `base32` or `base36`"),
+        (&["base58", "base62"], "11 as `base58` or `base62`"),
+    ] {
+        let length = sentence.split(' ').next().unwrap();
+        assert!(page.contains(sentence), "{sentence}");
+        assert!(forms.iter().all(|text| form(text).max_bytes().to_string() == length), "{sentence}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_prefix_survives_the_text(prefix in "[!-~]{0,64}") {
