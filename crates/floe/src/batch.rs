@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cursor::Drawn;
 use crate::definition::{DatedId, DatedShape};
 use crate::error::MintError;
-use crate::layout::{Layout, Placer};
+use crate::layout::{IdRun, Layout, Placer};
 use crate::stream::placer;
 use crate::{Id, IdRepr};
 
@@ -40,7 +40,7 @@ pub struct Batch<I = Id> {
 #[derive(Debug)]
 enum Places<I> {
     Layout(Placer<I>),
-    Numbers { increment: u64, offset: u64, make: fn(u64) -> I },
+    Numbers(IdRun<I>),
 }
 
 impl<I: IdRepr> Batch<I> {
@@ -53,7 +53,8 @@ impl<I: IdRepr> Batch<I> {
 impl Batch<Id> {
     /// The numbers `offset + increment * n` for n in `start..start + count`, all of which are at most 2^63 - 1.
     pub(crate) fn of_numbers(start: u64, count: u64, increment: u64, offset: u64) -> Self {
-        Self { next: start, end: start + count, places: Places::Numbers { increment, offset, make: number } }
+        let run = IdRun::new(number(offset + increment * start), number(increment), count);
+        Self { next: start, end: start + count, places: Places::Numbers(run) }
     }
 }
 
@@ -65,11 +66,9 @@ impl<I: IdRepr> Batch<I> {
             Ok(self.end - self.next),
             "a batch has a place for each ID (I3)"
         );
-        match &self.places {
+        match self.places {
             Places::Layout(placer) => placer.place_run(self.next, ids),
-            Places::Numbers { increment, offset, make } => {
-                make(offset + increment * self.next).series(u128::from(*increment), ids);
-            }
+            Places::Numbers(run) => run.write(ids),
         }
     }
 }
@@ -94,10 +93,10 @@ impl<I: IdRepr> Iterator for Batch<I> {
         }
         let position = self.next;
         self.next += 1;
-        Some(match &self.places {
-            Places::Layout(placer) => placer.place(position),
-            Places::Numbers { increment, offset, make } => make(offset + increment * position),
-        })
+        match &mut self.places {
+            Places::Layout(placer) => Some(placer.place(position)),
+            Places::Numbers(run) => run.next(),
+        }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -124,6 +124,25 @@ impl<I: IdRepr> IdRun<I> {
         Self { next: first, end: first.plus(step, count, FromLayout::new()), step }
     }
 
+    /// Fills `ids` with the next IDs, about as fast as memory can be written.
+    ///
+    /// ```
+    /// use floe_id::{Id, layout::IdRun};
+    /// let [first, step] = [7_u64, 10].map(|number| Id::try_from(number).unwrap());
+    /// let mut ids = [Id::MAX; 2];
+    /// IdRun::new(first, step, 2).write(&mut ids);
+    /// assert_eq!(ids.map(Id::get), [7, 17]);
+    /// ```
+    ///
+    /// # Panics
+    /// If there are fewer IDs than places.
+    pub fn write(self, ids: &mut [I]) {
+        let last = last(self.next.to_u128(), self.step.to_u128(), ids.len() as u64);
+        let enough = ids.is_empty() || last.is_some_and(|last| last < self.end.to_u128());
+        assert!(enough, "there are fewer IDs than places");
+        self.next.series(self.step.to_u128(), ids);
+    }
+
     /// Returns whether there are no more IDs.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {

@@ -267,6 +267,27 @@ fn a_run_of_numbers_ends_at_the_largest_id() {
 }
 
 #[test]
+fn a_run_is_written_to_as_many_places_as_it_has_ids() {
+    let run = |count| IdRun::new(Id::new(7).unwrap(), Id::new(10).unwrap(), count);
+    let write = |count, places| {
+        std::panic::catch_unwind(|| {
+            let mut ids = vec![Id::MAX; places];
+            run(count).write(&mut ids);
+            ids.into_iter().map(Id::get).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(write(3, 3).unwrap(), [7, 17, 27]);
+    assert_eq!(write(3, 2).unwrap(), [7, 17]);
+    assert!(write(0, 0).unwrap().is_empty());
+    let mut rest = run(3);
+    rest.next();
+    let mut ids = [Id::MAX; 2];
+    rest.write(&mut ids);
+    assert_eq!(ids.map(Id::get), [17, 27]);
+    assert!(write(2, 3).is_err() && write(0, 1).is_err(), "an ID behind the run belongs to somebody else");
+}
+
+#[test]
 fn a_series_ends_at_the_largest_id() {
     let mut ids = [Id::MAX; 2];
     Id::try_from(Id::MAX.get() - 5).unwrap().series(5, &mut ids);
