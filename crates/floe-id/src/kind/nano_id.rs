@@ -37,12 +37,12 @@ pub struct NanoId {
 impl NanoId {
     /// The text.
     pub fn as_str(&self) -> &str {
-        ascii(self.characters.get(..usize::from(self.length)).unwrap_or_default())
+        ascii(self.as_bytes())
     }
 
     /// The text's bytes, which are ASCII.
     pub fn as_bytes(&self) -> &[u8] {
-        self.as_str().as_bytes()
+        self.characters.get(..usize::from(self.length)).unwrap_or_default()
     }
 }
 
@@ -300,6 +300,14 @@ impl NanoIdFormat {
     pub fn compose<E>(&self, mut words: impl FnMut() -> Result<u64, E>) -> Result<NanoId, E> {
         let mut id = NanoId { characters: [0; LONGEST], length: self.length };
         let characters = id.characters.get_mut(..self.length()).unwrap_or_default();
+        if self.size - 1 == self.mask {
+            // No place lies behind the alphabet's end, so no character has to wait for the one before.
+            for places in characters.chunks_mut(self.places.into()) {
+                let mut word = words()?;
+                places.iter_mut().for_each(|place| *place = self.take(&mut word));
+            }
+            return Ok(id);
+        }
         let mut at = 0;
         while at < characters.len() {
             let mut word = words()?;
