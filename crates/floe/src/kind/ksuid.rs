@@ -72,7 +72,7 @@ impl Default for KsuidGenerator {
 impl Mint for KsuidGenerator {
     type Id = Ksuid;
 
-    #[inline]
+    #[inline(always)]
     fn mint(&self) -> Result<Ksuid, MintError> {
         Ok(compose(self.seconds()?, self.origin.random.words()?))
     }

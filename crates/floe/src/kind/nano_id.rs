@@ -111,6 +111,7 @@ impl Default for NanoIdGenerator {
 impl Mint for NanoIdGenerator {
     type Id = NanoId;
 
+    #[inline]
     fn mint(&self) -> Result<NanoId, MintError> {
         self.format.compose(|| self.random.word())
     }

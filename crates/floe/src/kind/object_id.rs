@@ -70,16 +70,30 @@ impl ObjectIdGenerator {
         Self { origin }
     }
 
-    /// The five bytes, and the first of `count` consecutive positions.
+    /// The position behind the last one, if the time is at hand and no new second has begun: so nearly every ID is drawn.
+    #[inline(always)]
+    fn draw_at_once(&self) -> Option<u64> {
+        let seconds = self.origin.millis_at_hand()? / 1_000;
+        let latest = u32::try_from(seconds + AHEAD_SECONDS).ok()?;
+        let limit = u64::from(latest) << COUNTER_BITS | LARGEST_COUNTER;
+        self.origin.process.run.next(seconds << COUNTER_BITS, limit)
+    }
+
+    /// The first of `count` consecutive positions.
     #[inline]
-    fn draw(&self, count: u64) -> Result<(u64, u64), MintError> {
+    fn draw(&self, count: u64) -> Result<u64, MintError> {
         let seconds = self.origin.millis()? / 1_000;
-        let first = match self.draw_at(seconds, count)? {
-            Ok(first) => first,
-            Err(_) => self.draw_late(count)?,
-        };
-        // After the last look at the clock: five bytes from before it are a copy's, too, where the clock tells of one.
-        Ok((first, self.origin.process.random(&self.origin.random)?))
+        match self.draw_at(seconds, count)? {
+            Ok(first) => Ok(first),
+            Err(_) => self.draw_late(count),
+        }
+    }
+
+    /// The five bytes, to be asked for after the last look at the clock: those from before it are a copy's, too, where the
+    /// clock tells of one.
+    #[inline]
+    fn random(&self) -> Result<u64, MintError> {
+        self.origin.process.random(&self.origin.random)
     }
 
     /// [`ObjectIdGenerator::draw`] for when too many IDs have been minted for the cached time.
@@ -127,14 +141,18 @@ impl Default for ObjectIdGenerator {
 impl Mint for ObjectIdGenerator {
     type Id = ObjectId;
 
-    #[inline]
+    #[inline(always)]
     fn mint(&self) -> Result<ObjectId, MintError> {
-        let (position, random) = self.draw(1)?;
-        Ok(compose(position, random))
+        let position = match self.draw_at_once() {
+            Some(position) => position,
+            None => self.draw(1)?,
+        };
+        Ok(compose(position, self.random()?))
     }
 
     fn mint_many(&self, count: u64) -> Result<Vec<ObjectId>, MintError> {
-        let (first, random) = self.draw(check_count(count)?)?;
+        let first = self.draw(check_count(count)?)?;
+        let random = self.random()?;
         Ok((first..first + count).map(|position| compose(position, random)).collect())
     }
 }

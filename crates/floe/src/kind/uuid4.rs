@@ -56,7 +56,7 @@ impl Default for UuidV4Generator {
 impl Mint for UuidV4Generator {
     type Id = Uuid;
 
-    #[inline]
+    #[inline(always)]
     fn mint(&self) -> Result<Uuid, MintError> {
         Ok(Uuid::v4(self.random.words()?))
     }

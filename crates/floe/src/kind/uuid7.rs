@@ -255,7 +255,7 @@ impl Default for UuidV7Generator {
 impl Mint for UuidV7Generator {
     type Id = Uuid;
 
-    #[inline]
+    #[inline(always)]
     fn mint(&self) -> Result<Uuid, MintError> {
         // Its random bits after the look at the clock, as in `UuidV7Minter::mint`.
         let position = match self.draw_at_once() {
