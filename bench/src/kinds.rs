@@ -75,7 +75,12 @@ fn text(bytes: &[u8]) -> [u8; 21] {
     text
 }
 
-fn floes<G, I>(threads: usize, count: usize, generator: G, take: fn(G::Id) -> I) -> Result<Outcome>
+fn floes<G, I>(
+    threads: usize,
+    count: usize,
+    generator: G,
+    take: impl Fn(G::Id) -> I + Copy + Send + 'static,
+) -> Result<Outcome>
 where
     G: Mint + 'static,
     I: Blank + Ord,
@@ -87,7 +92,12 @@ where
     })
 }
 
-fn batches<G, I>(threads: usize, count: usize, generator: G, take: fn(G::Id) -> I) -> Result<Outcome>
+fn batches<G, I>(
+    threads: usize,
+    count: usize,
+    generator: G,
+    take: impl Fn(G::Id) -> I + Copy + Send + 'static,
+) -> Result<Outcome>
 where
     G: Mint + 'static,
     I: Blank + Ord,
@@ -107,6 +117,10 @@ where
     })
 }
 
-fn others<I: Blank + Ord>(threads: usize, count: usize, make: fn() -> I) -> Result<Outcome> {
+fn others<I: Blank + Ord>(
+    threads: usize,
+    count: usize,
+    make: impl Fn() -> I + Copy + Send + 'static,
+) -> Result<Outcome> {
     run(threads, count, || move |ids: &mut [I]| fill_with(ids, make))
 }
