@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
 use crate::harness::{PATIENCE, Server, until};
@@ -170,6 +171,43 @@ async fn a_connection_that_rests_holds_nothing_and_goes_on() {
             answered(stream).await;
         }
     }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_waited_once_is_served_without_hyper_while_it_asks_on() {
+    // Two IDs a millisecond.
+    let names = "[[name]]\nname = \"slow\"\nkind = \"snowflake\"\nlayout = \"time:41 worker:10 sequence:1\"\n\
+                 tick = \"1ms\"\nepoch = \"2020-01-01T00:00:00Z\"\n[[name]]\nname = \"fast\"\nkind = \"uuid4\"\n";
+    let server = Server::of(names).await;
+    let request = |name: &str| format!("GET /v1/mint/{name} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    let answered = async |stream: &mut TcpStream, answers: usize| {
+        let mut said = Vec::new();
+        while String::from_utf8_lossy(&said).matches('}').count() < answers {
+            assert_ne!(timeout(PATIENCE, stream.read_buf(&mut said)).await.unwrap().unwrap(), 0);
+        }
+        let said = String::from_utf8_lossy(&said);
+        assert_eq!(said.matches("HTTP/1.1 200 OK\r\n").count(), answers, "{said}");
+    };
+    let mut streams = Vec::new();
+    for _ in 0..10 {
+        let mut stream = connect(&server).await;
+        stream.write_all(request("slow").repeat(40).as_bytes()).await.unwrap();
+        answered(&mut stream, 40).await;
+        streams.push(stream);
+    }
+    let streams = Mutex::new(streams);
+    until("hyper has none of them", || async {
+        let mut streams = streams.lock().await;
+        for stream in &mut *streams {
+            stream.write_all(request("fast").as_bytes()).await.unwrap();
+            answered(stream, 1).await;
+        }
+        let metrics = server.text("/metrics").await;
+        let held = metrics.lines().find_map(|line| line.strip_prefix("floe_memory_held_bytes ")).unwrap();
+        (held.parse::<u64>().unwrap() < 5 * HYPER).then_some(())
+    })
+    .await;
     server.stop().await.unwrap();
 }
 

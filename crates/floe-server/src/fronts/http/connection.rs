@@ -1,5 +1,6 @@
 //! A connection of HTTP: plain requests are answered without hyper, and hyper serves all others. A connection of HTTP/1 that
 //! has asked for nothing for a tenth of a second is taken back from hyper, whose buffers are most of what an idle connection costs.
+//! It is taken back at once if it came to hyper for one wait, as for a new window.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -23,7 +24,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::guard::{Busy, Counted, Guard, HTTP2};
+use super::guard::{Busy, Counted, Guard, HTTP2, REST};
 use super::plain::Plain;
 use super::{spring, thread_date};
 use crate::access::Caller;
@@ -46,11 +47,13 @@ fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
     Box::pin(async move {
         let Conversation { mut stream, caller, client, backend, draining, .. } = conversation;
         let (service, limits) = (&backend.service, &backend.limits);
+        let mut first = true;
         loop {
-            let left = {
-                let mut plain = Plain::new(service, caller.clone(), limits);
-                session::run(&mut stream, &mut plain, &client, limits, draining.clone()).await?
-            };
+            let mut plain = Plain::new(service, caller.clone(), limits, first);
+            first = false;
+            let left = session::run(&mut stream, &mut plain, &client, limits, draining.clone()).await?;
+            let rest = if plain.comes_back() { Duration::ZERO } else { REST };
+            drop(plain);
             let Some(mut left) = left else { return Ok(()) };
             if thread_date::is_missing() && !left.starts_with(HTTP2) {
                 return part(&mut stream, &busy(BEFORE_1970, ""), limits.stall_timeout).await;
@@ -63,7 +66,7 @@ fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
             while !left.is_empty() {
                 let is_2 = left.starts_with(HTTP2);
                 let rewound = Rewound::new(left, stream);
-                let (guard, busy) = Guard::new(rewound, limits, client.nothing(), Arc::clone(service));
+                let (guard, busy) = Guard::new(rewound, limits, rest, client.nothing(), Arc::clone(service));
                 let router = TowerToHyperService::new(backend.router());
                 let introduced = Introduced { router, caller: caller.clone(), client: Arc::clone(&client) };
                 let requests = busy.clone().around(introduced);

@@ -26,7 +26,7 @@ use crate::service::{DateText, Service as Minting};
 
 /// How long a connection of HTTP/1 has to be idle until it rests. To begin again costs microseconds, and ten thousand clients
 /// that come at once should not all have their buffers at the same time.
-const REST: Duration = Duration::from_millis(100);
+pub(super) const REST: Duration = Duration::from_millis(100);
 
 /// The error that ends a connection if its client does not read.
 const STOPPED_READING: &str = "the client stopped reading";
@@ -41,6 +41,7 @@ pub(super) const HTTP2: &[u8] = b"PRI";
 pub(super) struct Guard<S> {
     stream: S,
     busy: Busy,
+    rest: Duration,
     idle: Duration,
     header: Duration,
     stall: Duration,
@@ -88,7 +89,7 @@ struct Counts {
     open: AtomicU64,
     /// Those of them that the server works on; the others wait for the client to take what there is.
     at_work: AtomicU64,
-    /// Whether nothing has happened for [`REST`], and nothing is under way.
+    /// Whether nothing has happened for the time of rest, and nothing is under way.
     rests: AtomicBool,
     /// Whether there was nothing to read.
     waited: AtomicBool,
@@ -97,12 +98,20 @@ struct Counts {
 }
 
 impl<S> Guard<S> {
-    pub(super) fn new(stream: S, limits: &Limits, part: Held, service: Arc<Minting>) -> (Self, Busy) {
+    /// `rest`: after how long without a request a connection of HTTP/1 [rests](Busy::rests).
+    pub(super) fn new(
+        stream: S,
+        limits: &Limits,
+        rest: Duration,
+        part: Held,
+        service: Arc<Minting>,
+    ) -> (Self, Busy) {
         let busy = Busy::default();
         busy.may_read(usize::MAX);
         let guard = Self {
             stream,
             busy: busy.clone(),
+            rest,
             idle: limits.idle_timeout,
             header: limits.header_timeout,
             stall: limits.stall_timeout,
@@ -204,8 +213,8 @@ impl<S> Guard<S> {
             };
             (deadline, "no request came in time")
         };
-        if open == 0 && self.is_quiet() && since + REST < deadline {
-            if !self.sleep_until(since + REST, context) {
+        if open == 0 && self.is_quiet() && since + self.rest < deadline {
+            if !self.sleep_until(since + self.rest, context) {
                 return None;
             }
             self.busy.0.rests.store(true, Ordering::Release);
@@ -400,7 +409,7 @@ impl Busy {
         self.0.steps.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether nothing has happened for [`REST`], and nothing is under way.
+    /// Whether nothing has happened for the time of rest, and nothing is under way.
     pub(super) fn rests(&self) -> bool {
         self.0.rests.load(Ordering::Acquire)
     }

@@ -56,6 +56,10 @@ pub(crate) struct Plain {
     /// Whether a `Host` has to be one of this machine's, since no other machine reaches the listener.
     at_home: bool,
     recent: Option<Arc<OpenName>>,
+    /// Whether a request was answered here, or this one is the client's first.
+    answered: bool,
+    /// Whether the request that is handed over is plain, and was not answered because it may have to wait.
+    may_wait: bool,
     /// The date of the last answer, and when it is another one.
     date: Option<(Instant, Option<DateText>)>,
     /// By the call: its counters, and how many were answered since time was last taken.
@@ -83,7 +87,8 @@ enum Beginning<'a> {
 }
 
 impl Plain {
-    pub(crate) fn new(service: &Arc<Service>, caller: Caller, limits: &Limits) -> Self {
+    /// For the client's `first` request, or for one after hyper has served some.
+    pub(crate) fn new(service: &Arc<Service>, caller: Caller, limits: &Limits, first: bool) -> Self {
         let metrics = service.metrics();
         Self {
             service: Arc::clone(service),
@@ -91,9 +96,17 @@ impl Plain {
             caller,
             limits: limits.clone(),
             recent: None,
+            answered: first,
+            may_wait: false,
             date: None,
             calls: CALLS.map(|(_, _, route)| (metrics.route(route), 0)),
         }
+    }
+
+    /// Whether the connection should come back as soon as the request is answered that it hands over: that one waits, as
+    /// for a new window, and the others do not. A counter's requests all wait, and stay with hyper.
+    pub(crate) fn comes_back(&self) -> bool {
+        self.may_wait && self.answered
     }
 }
 
@@ -112,7 +125,10 @@ impl Session for Plain {
         };
         let in_flight = Counted::new(&self.service.metrics().in_flight);
         let minted = self.service.mint_at_once(&self.caller, &mut self.recent, call, request.name);
-        let Some(minted) = minted else { return HAND_OVER };
+        let Some(minted) = minted else {
+            self.may_wait = true;
+            return HAND_OVER;
+        };
         let date = match self.date {
             Some((until, date)) if since < until => date,
             _ => self.date.insert(self.service.date(since)).1,
@@ -132,6 +148,7 @@ impl Session for Plain {
         drop(in_flight);
         metrics.answered();
         *answered += 1;
+        self.answered = true;
         tracing::debug!(method = "GET", name = request.name, status = 200, "request");
         Some((request.bytes, Next::Read))
     }
