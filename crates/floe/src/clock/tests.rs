@@ -372,6 +372,21 @@ fn a_rollback_that_the_ledgers_clock_disagrees_with_is_held_through_at_the_whole
     assert_eq!(clocks.state(), ClockState::Holding(HOUR.unsigned_abs() / 2));
 }
 
+/// The steady clock stood still for an hour, so no window is reserved by it.
+#[test]
+fn after_a_rollback_beyond_max_hold_it_is_not_the_ledgers_time_until_the_wall_clock_is_right() {
+    let mut clocks = Clocks::new();
+    clocks.step(-2 * HOUR);
+    hear(&mut clocks, START);
+    clocks.run(HOUR + SECOND);
+    assert_eq!(clocks.steady.now().refusal(), None, "the wall clock is within max_hold");
+    assert_eq!(clocks.steady.now().apart(), Some(-HOUR));
+    clocks.step(2 * HOUR);
+    let right = clocks.wall;
+    hear(&mut clocks, right);
+    assert_eq!((clocks.offset(), clocks.steady.now().apart()), (0, None));
+}
+
 #[test]
 fn what_the_ledger_said_before_a_jump_says_nothing_about_it() {
     let mut clocks = Clocks::new();
