@@ -621,7 +621,7 @@ fn figures_are_those_of_the_benchmarks() {
         (
             "docs/questions.md",
             format!(
-                "In your process from {minter} to {segment} ns, with [20 bits of sequence](benchmarks.md#side-by-side), and {counter:.0} µs from a busy counter on SQLite. Over HTTP on loopback {http}: "
+                "In your process from {minter} ns (a thread's minter) to {segment} ns ([a segment](benchmarks.md#side-by-side)), and {counter:.0} µs from a busy counter on SQLite. Over HTTP on loopback {http}: "
             ),
         ),
     ]);
