@@ -288,6 +288,9 @@ pub enum Put {
     /// The record is written and on stable storage, and has this version.
     Done(Version),
     /// The store has another version, or none. Nothing was written.
+    ///
+    /// Never for a store that is busy: wait, or return [`LedgerError::Unavailable`]. If the record
+    /// that is read after a conflict is missing, it counts as deleted.
     Conflict,
     /// As `Conflict`, with the record that the store has, read in the same atomic step.
     Found(Option<Entry>),
