@@ -49,3 +49,22 @@ impl Signal {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise whoever waits in a loop would never wait again.
+    #[test]
+    fn what_is_raised_once_ends_one_wait() {
+        let signal = Signal::default();
+        for millis in [None, Some(600_000)] {
+            signal.raise();
+            signal.raise();
+            signal.wait(millis);
+            assert!(!signal.is_raised(), "{millis:?}");
+        }
+        signal.wait(Some(0));
+        assert!(!signal.is_raised());
+    }
+}

@@ -298,6 +298,50 @@ mod tests {
         }
     }
 
+    /// What wakes a thread early does not prolong its patience.
+    #[test]
+    fn a_thread_waits_no_longer_than_its_patience_however_often_it_is_woken() {
+        /// Time passes with each look at it.
+        #[derive(Default)]
+        struct Passing(Mutex<u64>);
+        impl Alarms for Passing {
+            fn mono(&self) -> MonoMillis {
+                let mut mono = self.0.lock().unwrap();
+                *mono += 100;
+                MonoMillis::new(*mono)
+            }
+
+            fn wake_at(&self, _: MonoMillis, _: &Waker, _: Option<Alarm>) -> Alarm {
+                panic!("a thread sets no alarm")
+            }
+
+            fn cancel(&self, _: Alarm) {}
+        }
+        #[derive(Default)]
+        struct Woken(Waiters, u32);
+        impl Attempt for Woken {
+            type Output = ();
+
+            fn attempt(&mut self) -> Result<Step<()>, MintError> {
+                self.1 += 1;
+                assert!(self.1 < 20, "it waits on and on");
+                self.0.wake();
+                Ok(Step::Wait { millis: None })
+            }
+
+            fn waiters(&self) -> &Waiters {
+                &self.0
+            }
+
+            fn give_up(&mut self) -> MintError {
+                MintError::Busy { retry: Duration::from_millis(self.1.into()) }
+            }
+        }
+        // The first attempt comes before the wait, and each of the ten others a tenth of the patience after the last.
+        let waited = block(Woken::default(), &Passing::default(), 1_000);
+        assert_eq!(waited, Err(MintError::Busy { retry: Duration::from_millis(11) }));
+    }
+
     /// A future may be polled for reasons of its neighbours while it waits.
     #[test]
     fn where_as_many_wait_as_may_who_is_among_them_waits_on() {

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicI64;
 use proptest::prelude::*;
 
 use super::*;
+use crate::signal::Signal;
 
 const START: i64 = 1_700_000_000_000;
 const SECOND: i64 = 1_000;
@@ -793,4 +794,24 @@ fn the_ticker_ends_with_the_clock() {
     let weak = Arc::downgrade(&clock);
     drop(clock);
     assert_eq!(weak.strong_count(), 0, "the ticker's thread does not keep the clock");
+}
+
+/// Whoever waits by a clock that stands would otherwise look at it when so much real time has passed.
+#[test]
+fn a_clock_that_stands_tells_when_it_is_moved() {
+    let clock = FixedClock::at(UnixMillis::new(START));
+    let signals = [(); 3].map(|()| Arc::new(Signal::default()));
+    signals.iter().for_each(|signal| clock.tell(signal));
+    let [gone, there @ ..] = signals;
+    drop(gone);
+    for step in [false, true] {
+        match step {
+            true => clock.step_to(UnixMillis::new(START - HOUR)),
+            false => clock.advance(std::time::Duration::from_millis(1)),
+        }
+        for signal in &there {
+            assert!(signal.is_raised(), "step: {step}");
+            signal.lower();
+        }
+    }
 }

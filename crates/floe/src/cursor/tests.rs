@@ -111,6 +111,19 @@ fn a_lease_is_granted_in_the_spare_and_not_in_the_gap_before_it() {
     assert_eq!(leased(&cursor, now).0, (13..40).collect::<Vec<_>>());
 }
 
+/// A call that read the clock before the era ended may find the ranges of the next one. How far it may draw in them, its
+/// time does not say: the next era's can be earlier.
+#[test]
+fn a_draw_takes_from_ranges_of_its_own_era_alone() {
+    let cursor = Cursor::new(0);
+    cursor.publish(&Owned { era: 1, ..owned(0..10) }, 0);
+    let draw = |era| cursor.draw(era, 1, true, 10, |next| next);
+    for era in [0, 2] {
+        assert_eq!(draw(era), Draw::NeedRange, "era {era}");
+    }
+    assert_eq!(got(draw(1)), Some((0, 1)));
+}
+
 /// I5, and what a copy of the process, or a machine that slept, must not draw.
 #[test]
 fn a_lease_holds_for_its_own_stamp_and_for_ranges_of_its_own_era() {

@@ -105,6 +105,16 @@ fn the_nodes_thread_hears_of_a_caller_who_comes_before_it_is_time_to_ask_again()
     assert!(!shared.has_calls() && shared.signal.is_raised());
 }
 
+/// It discards what was reserved before, and reserves anew where windows are kept.
+#[test]
+fn the_nodes_thread_hears_of_an_era_that_was_begun_by_hand() {
+    let driver = driver(&Memory::default(), |_| {});
+    let (shared, era) = (&driver.shared, driver.shared.clock.era());
+    shared.signal.lower();
+    shared.invalidate();
+    assert!(shared.signal.is_raised() && shared.clock.era() > era);
+}
+
 /// Its future was dropped, or its patience has ended.
 #[test]
 fn nothing_is_reserved_for_a_caller_that_has_gone() {
@@ -241,6 +251,28 @@ fn an_error_of_its_own_where_callers_were_gathered_stops_all() {
     let node = shared.node();
     let text = node.stopped().unwrap();
     assert!(text.contains("internal error") && text.contains("the test broke"), "{text}");
+}
+
+/// A thread that goes on with the first of two calls may be long about it.
+#[test]
+fn the_second_of_two_calls_wakes_another_thread() {
+    let driver = driver(&Memory::default(), Shared::talk);
+    let shared = &driver.shared;
+    let key = Key::name(&Name::new("orders").unwrap());
+    for _ in 0..20 {
+        for from in [1, 2] {
+            let give_back = Op::GiveBack { key: key.clone(), token: Token::random().unwrap(), from };
+            shared.node().requests().ask(Purpose::GiveBack, give_back);
+        }
+        // This thread takes neither, and the other one waits for work.
+        shared.queue_and_go_on(shared.node());
+        let mut left = 10_000;
+        while !shared.node().is_drained() || left == 10_000 {
+            assert!(left > 0, "nobody makes the calls");
+            left -= 1;
+            thread::park_timeout(Duration::from_millis(1));
+        }
+    }
 }
 
 #[test]

@@ -242,6 +242,26 @@ fn a_chunk_ends_with_its_era_and_with_its_time() {
     assert_eq!(taken(&mut chunk, at(0, 11)), (false, false), "it was closed");
 }
 
+/// The stamp that a call has read may be of the era before. The next call begins after that has ended.
+#[test]
+fn a_clock_that_changes_while_it_is_read_is_looked_at_by_the_next_call() {
+    let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
+    let now = START_MS.unsigned_abs();
+    stream.own(3, now, now + 1_000, 0);
+    let stamp = Stamp::new(0, UnixMillis::new(START_MS));
+    let mut chunk = Chunk::<Id>::new(&stream);
+    while chunk.left() < 4 {
+        while chunk.take(&stream, stamp, None).is_some() {}
+        assert_eq!(chunk.refill(&stream, stamp), Ok(None));
+    }
+    let read = || {
+        stream.shared.cursor.pulse().beat();
+        Ok::<_, MintError>((stamp, true))
+    };
+    assert!(chunk.take_by(&stream, read).unwrap().1.is_some());
+    assert_eq!(chunk.take_again(), None);
+}
+
 /// What was drawn under another worker id is given up with it.
 #[test]
 fn a_chunk_has_the_worker_id_of_its_draw() {

@@ -176,6 +176,62 @@ fn an_idle_node_writes_nothing_and_a_busy_one_never_runs_dry() {
     }
 }
 
+/// Whoever begins to mint after the half of a window finds the next one there before this one ends.
+#[test]
+fn a_window_that_was_idle_at_its_half_is_looked_at_again() {
+    let (mut rig, stream, _) = at_home(false);
+    let held_to = end(&rig);
+    rig.hands.pass(WINDOW / 2);
+    rig.step();
+    assert!(rig.calls.is_empty(), "nobody has minted since the last look");
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+    let look = rig.clock.look();
+    let again = rig.node.deadline(&look).expect("a time to look again").since(look.mono);
+    assert!((1..WINDOW / 2).contains(&again), "{again}");
+    rig.hands.pass(again);
+    assert_eq!(rig.reserve().1.max_mark, held_to);
+}
+
+/// A batch may need more than is left of a window. Its caller does not wait for the end of that.
+#[test]
+fn who_wants_more_than_is_left_of_a_window_is_heard_before_it_ends() {
+    let (mut rig, stream, key) = at_home(false);
+    let held_to = end(&rig);
+    rig.hands.pass(1);
+    stream.shared.want(1);
+    let (_, request) = rig.reserve();
+    assert_eq!((request.key, request.max_mark, request.count), (key, held_to, WINDOW));
+}
+
+/// It may have taken effect, and then the next window is this node's.
+#[test]
+fn an_unanswered_renewal_is_repeated_also_where_nobody_mints_any_more() {
+    let (mut rig, stream, _) = at_home(false);
+    rig.hands.pass(WINDOW / 2);
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+    let (id, request) = rig.reserve();
+    rig.answer(id, unavailable());
+    let look = rig.clock.look();
+    let pause = rig.node.deadline(&look).expect("a time to ask again").since(look.mono);
+    rig.hands.pass(pause);
+    assert_eq!(rig.reserve().1.token, request.token);
+}
+
+/// The ledger may take longer than half of it. Nobody has minted since it was asked.
+#[test]
+fn a_window_that_comes_late_is_not_renewed_for_nobody() {
+    let (mut rig, stream, _) = at_home(false);
+    rig.hands.pass(WINDOW / 2);
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+    let (id, request) = rig.reserve();
+    let answer = rig.ledger.reserve(&request);
+    rig.hands.pass(WINDOW);
+    rig.answer(id, answer);
+    assert_eq!(end(&rig), rig.now() + WINDOW / 2);
+    rig.step();
+    assert!(rig.calls.is_empty());
+}
+
 #[test]
 fn a_gap_between_two_windows_is_never_owned() {
     // Whoever was asleep when the window was renewed must not find the gap in it (I5).
@@ -492,6 +548,24 @@ fn a_window_begins_with_the_tick_that_has_begun() {
     // Who counts milliseconds mints in its own.
     let Mint::Got { position, .. } = rig.mint(&fast) else { panic!("the first ID has to wait") };
     assert_eq!(Layout::TWITTER.time_of(Layout::TWITTER.tick_of(position)), UnixMillis::new(BEGIN + 25_000));
+}
+
+/// It is as long as the first one, however late in the tick it begins.
+#[test]
+fn a_window_after_one_that_has_ended_begins_with_the_tick_that_has_begun() {
+    let minute: Layout =
+        "time:30 worker:10 sequence:12 tick=60s epoch=2020-01-01T00:00:00.000Z".parse().unwrap();
+    let mut rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN + 25_000), 600_000, false);
+    let slow = rig.snowflake(&minute, Workers::all(10).unwrap());
+    rig.mint_in(&slow);
+    rig.hands.pass(660_000);
+    assert_eq!(rig.mint(&slow), Mint::Empty(None));
+    let (id, request) = rig.reserve();
+    assert_eq!((request.floor, request.count), (rig.now() - 25_000, 625_000));
+    let answer = rig.ledger.reserve(&request);
+    rig.answer(id, answer);
+    assert_eq!(end(&rig), rig.now() + 600_000);
+    assert!(matches!(rig.mint(&slow), Mint::Got { .. }));
 }
 
 /// What somebody else has reserved of the tick is theirs.
