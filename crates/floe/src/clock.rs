@@ -156,6 +156,8 @@ pub(crate) struct Steady {
     /// The last time at which the ledger's clock did not contradict this one. Windows are reserved only then. What was
     /// minted later lies in such a window, and the next window begins behind it.
     agreed: UnixMillis,
+    /// `lead_ms` at that time.
+    agreed_lead_ms: i64,
     /// How far the time is ahead of its own calculation because it continued from a predecessor's mark.
     lead_ms: i64,
 }
@@ -173,6 +175,7 @@ impl Steady {
             doubted: None,
             heard: Heard::Nothing,
             agreed: UnixMillis::EPOCH,
+            agreed_lead_ms: 0,
             lead_ms: 0,
         };
         if !sane(first.wall) {
@@ -208,7 +211,7 @@ impl Steady {
             self.lead_ms = self.lead_ms.min(self.time.since(wall));
         }
         if self.is_agreed() {
-            self.agreed = self.time;
+            (self.agreed, self.agreed_lead_ms) = (self.time, self.lead_ms);
         }
     }
 
@@ -257,6 +260,8 @@ impl Steady {
         let right = wall.max(self.agreed);
         self.era += u64::from(right < self.time);
         (self.time, self.doubted, self.slewed) = (right.min(self.time), None, 0);
+        // A wall clock that was ahead has hidden what the predecessor's mark added.
+        self.lead_ms = self.agreed_lead_ms.min(self.time.since(wall));
         let behind = u64::try_from(self.time.since(wall)).unwrap_or(0);
         self.state = match behind {
             0 => ClockState::Level,

@@ -37,6 +37,12 @@ fn floe_holds_in_a_fresh_set_of_seeds() {
     holds(&plan(first, SEEDS, Class::CONTRACT));
 }
 
+/// A node went on from its predecessor's mark, far ahead. Its wall clock was set ahead as far, and back.
+#[test]
+fn a_node_mints_again_when_a_clock_that_hid_its_predecessors_lead_is_right() {
+    holds(&plan(156_248_864_874_929, 1, Class::CONTRACT));
+}
+
 #[test]
 fn floe_does_what_is_documented_where_the_ledger_forgets() {
     let plan = plan(0, SEEDS, Class::ALL);

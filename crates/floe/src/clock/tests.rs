@@ -351,6 +351,26 @@ fn it_does_not_go_back_behind_a_time_that_it_had_from_a_predecessor() {
     assert_eq!(clocks.state(), ClockState::Waiting(35_000));
 }
 
+/// Seed 156248864874929 of the simulator: the node refused until the predecessor's time had come.
+#[test]
+fn what_a_predecessor_was_ahead_is_known_again_when_a_wall_clock_that_hid_it_is_set_right() {
+    let mut clocks = Clocks::new();
+    hear(&mut clocks, START);
+    assert!(clocks.steady.start_at(UnixMillis::new(START + 27 * SECOND)));
+    clocks.run(SECOND);
+    clocks.step(25 * SECOND);
+    let ledger = clocks.wall - 25 * SECOND;
+    hear(&mut clocks, ledger);
+    clocks.run(2 * SECOND);
+    assert!(clocks.steady.now().apart() > Some(0), "the wall clock is wrong");
+    clocks.step(-25 * SECOND);
+    let right = clocks.wall;
+    hear(&mut clocks, right);
+    assert_eq!(clocks.steady.now().apart(), None);
+    clocks.run(SECOND);
+    assert!(matches!(clocks.state(), ClockState::Holding(_)), "{:?}", clocks.state());
+}
+
 #[test]
 fn what_a_predecessor_was_ahead_is_forgotten_when_the_wall_clock_is_there() {
     for beyond in [0, 5 * SECOND] {
