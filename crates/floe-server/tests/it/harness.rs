@@ -111,6 +111,18 @@ impl Server {
         response.text().await.unwrap()
     }
 
+    /// The value of a metric without labels.
+    pub(crate) async fn metric(&self, name: &str) -> u64 {
+        let text = self.text("/metrics").await;
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} is not in {text}")).parse().unwrap()
+    }
+
+    /// What the server's clients hold of `limits.memory`.
+    pub(crate) async fn held(&self) -> u64 {
+        self.metric("floe_memory_held_bytes").await
+    }
+
     /// The error of a path: its body is checked to be a whole problem of that status.
     pub(crate) async fn problem(&self, path: &str, status: u16) -> Value {
         problem(self.get(path).await, status).await

@@ -138,11 +138,6 @@ const HYPER: u64 = 16 << 10;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_rests_holds_nothing_and_goes_on() {
     let server = Server::standalone().await;
-    let held = async || -> u64 {
-        let metrics = server.text("/metrics").await;
-        let line = metrics.lines().find_map(|line| line.strip_prefix("floe_memory_held_bytes ")).unwrap();
-        line.parse().unwrap()
-    };
     // Such a request is none of the plain ones.
     let request = b"GET /livez HTTP/1.1\r\nhost: a\r\n\r\n";
     let answered = async |stream: &mut TcpStream| {
@@ -162,7 +157,7 @@ async fn a_connection_that_rests_holds_nothing_and_goes_on() {
         streams.push(stream);
     }
     for round in 0..2 {
-        until("the others rest", || async { (held().await < 10 * HYPER).then_some(()) }).await;
+        until("the others rest", || async { (server.held().await < 10 * HYPER).then_some(()) }).await;
         for (stream, at) in streams.iter_mut().zip(0..) {
             let rest = if (at, round) == (0, 0) { &request[9..] } else { &request[..] };
             let (one, other) = rest.split_at(at);
@@ -203,9 +198,7 @@ async fn a_client_that_waited_once_is_served_without_hyper_while_it_asks_on() {
             stream.write_all(request("fast").as_bytes()).await.unwrap();
             answered(stream, 1).await;
         }
-        let metrics = server.text("/metrics").await;
-        let held = metrics.lines().find_map(|line| line.strip_prefix("floe_memory_held_bytes ")).unwrap();
-        (held.parse::<u64>().unwrap() < 5 * HYPER).then_some(())
+        (server.held().await < 5 * HYPER).then_some(())
     })
     .await;
     server.stop().await.unwrap();

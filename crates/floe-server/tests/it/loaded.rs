@@ -8,12 +8,6 @@ use crate::hostile::connect;
 const NAMES: &str = "[[name]]\nname = \"listed\"\nkind = \"counter\"\n[[name]]\nname = \"user-*\"\nkind = \"counter\"\n\
     [[name]]\nname = \"seg-*\"\nkind = \"segment\"\n";
 
-async fn metric(server: &Server, name: &str) -> u64 {
-    let text = server.text("/metrics").await;
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("{name} is not in {text}")).parse().unwrap()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn names_beyond_the_bound_take_the_place_of_idle_ones_and_come_back() {
     let directory = directory();
@@ -29,11 +23,11 @@ async fn names_beyond_the_bound_take_the_place_of_idle_ones_and_come_back() {
             // What a segment had left went back, so it goes on where it was.
             assert_eq!(id, before + 1, "{name} in round {round}");
         }
-        assert!(metric(&first, "floe_names").await <= 4);
+        assert!(first.metric("floe_names").await <= 4);
     }
-    assert_eq!(metric(&first, "floe_names_limit").await, 4, "three, and the one that is listed");
-    assert_eq!(metric(&first, "floe_names_created_total").await, 11);
-    assert!(metric(&first, "floe_names_unloaded_total").await >= 37);
+    assert_eq!(first.metric("floe_names_limit").await, 4, "three, and the one that is listed");
+    assert_eq!(first.metric("floe_names_created_total").await, 11);
+    assert!(first.metric("floe_names_unloaded_total").await >= 37);
     assert_eq!(first.mint("listed", 1).await, ["2"]);
     let all = first.json("/v1/names").await;
     assert_eq!(all["names"].as_array().unwrap().len(), 11, "the ledger knows them all");
@@ -60,7 +54,7 @@ async fn a_name_that_an_open_connection_mints_from_stays() {
     }
     let refused = problem(server.get("/v1/mint/user-3").await, 503).await;
     assert!(refused["detail"].as_str().unwrap().contains("limits.max_names"), "{refused}");
-    assert_eq!(metric(&server, "floe_names_refused_total").await, 1);
+    assert_eq!(server.metric("floe_names_refused_total").await, 1);
     for stream in &mut holders {
         stream.write_all(b"INCR user-1\r\n").await.unwrap();
     }

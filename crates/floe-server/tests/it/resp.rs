@@ -123,14 +123,10 @@ async fn names_that_differ_only_in_case_are_two_on_one_connection_as_well() {
 async fn what_a_connection_has_queued_counts_as_held() {
     const COMMANDS: usize = 30;
     let server = Server::of("[[name]]\nname = 'visits'\nkind = 'counter'\n").await;
-    let held = async || -> usize {
-        let metrics = server.text("/metrics").await;
-        let line = metrics.lines().find_map(|line| line.strip_prefix("floe_memory_held_bytes ")).unwrap();
-        line.parse().unwrap()
-    };
-    let before = held().await;
+    let before = server.held().await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let command = format!("GET {}\r\n", "x".repeat(1_000));
+    let queued = u64::try_from(COMMANDS * command.len()).unwrap();
     // One by one, so that nothing but the queue is large.
     for (asked, answer) in std::iter::once(("MULTI\r\n", "+OK\r\n"))
         .chain(std::iter::repeat_n((command.as_str(), "+QUEUED\r\n"), COMMANDS))
@@ -140,10 +136,9 @@ async fn what_a_connection_has_queued_counts_as_held() {
         tokio::time::timeout(PATIENCE, stream.read_exact(&mut said)).await.unwrap().unwrap();
         assert_eq!(said, answer.as_bytes());
     }
-    until("it counts", async || (held().await >= before + COMMANDS * command.len()).then_some(())).await;
+    until("it counts", async || (server.held().await >= before + queued).then_some(())).await;
     drop(stream);
-    until("it is given back", async || (held().await < before + COMMANDS * command.len()).then_some(()))
-        .await;
+    until("it is given back", async || (server.held().await < before + queued).then_some(())).await;
     server.stop().await.unwrap();
 }
 
