@@ -178,6 +178,17 @@ impl Rig {
         ticket
     }
 
+    /// Three callers come. The first one's answer shows that more come at once, so that after the answer to the others
+    /// the name waits a moment for more callers.
+    fn gather(&mut self, name: &Name) {
+        (0..3).for_each(|_| drop(self.enqueue(name, 1)));
+        let first = self.call();
+        self.serve(first);
+        let (id, request) = self.reserve();
+        let answer = self.ledger.reserve(&request);
+        assert_eq!(self.node.handle_answer(id, answer, &self.clock), Some(name.clone()));
+    }
+
     fn now(&self) -> u64 {
         self.clock.look().stamp.millis()
     }

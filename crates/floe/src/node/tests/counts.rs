@@ -64,12 +64,7 @@ fn who_was_just_answered_may_share_the_next_trip() {
 #[test]
 fn who_came_in_the_moment_for_more_callers_is_asked_for_again() {
     let (mut rig, name, _) = counter();
-    (0..3).for_each(|_| drop(rig.enqueue(&name, 1)));
-    let first = rig.call();
-    rig.serve(first);
-    let (id, request) = rig.reserve();
-    let answer = rig.ledger.reserve(&request);
-    assert_eq!(rig.node.handle_answer(id, answer, &rig.clock), Some(name.clone()));
+    rig.gather(&name);
     // Both were answered, and nobody waits just now.
     rig.step();
     let late = rig.enqueue(&name, 1);

@@ -118,12 +118,7 @@ fn a_name_that_was_just_asked_for_stays_before_the_node_has_looked() {
 fn a_counter_that_waits_a_moment_for_more_callers_stays() {
     let mut rig = Rig::new(&Memory::default(), 1);
     let name = rig.queue("count", None);
-    (0..3).for_each(|_| drop(rig.enqueue(&name, 1)));
-    let first = rig.call();
-    rig.serve(first);
-    let (id, request) = rig.reserve();
-    let answer = rig.ledger.reserve(&request);
-    assert_eq!(rig.node.handle_answer(id, answer, &rig.clock), Some(name.clone()));
+    rig.gather(&name);
     assert!(!rig.node.unload_queue(&name), "the moment is not over");
     rig.node.gathered(&name, &rig.clock);
     assert!(rig.node.unload_queue(&name));
