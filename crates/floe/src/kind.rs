@@ -113,8 +113,8 @@ pub trait Mint: Send + Sync {
     /// The type of the IDs.
     type Id;
 
-    // The generators here inline it always. The result of a call lies in memory: its words are written one by one and
-    // read as one, which makes the processor wait for longer than an ID of random bits takes.
+    // UUIDs, KSUIDs and ObjectIds inline it always. The result of a call lies in memory: its words are written one by one
+    // and read as one, which makes the processor wait for longer than the ID takes.
     /// Mints one ID.
     ///
     /// # Errors

@@ -289,8 +289,8 @@ pub enum Put {
     Done(Version),
     /// The store has another version, or none. Nothing was written.
     ///
-    /// Never for a store that is busy: wait, or return [`LedgerError::Unavailable`]. If the record
-    /// that is read after a conflict is missing, it counts as deleted.
+    /// Never for a store that is busy: wait, or return [`LedgerError::Unavailable`]. If the record that is read after a
+    /// conflict is missing, it counts as deleted.
     Conflict,
     /// As `Conflict`, with the record that the store has, read in the same atomic step.
     Found(Option<Entry>),

@@ -83,10 +83,7 @@ impl ObjectIdGenerator {
     #[inline]
     fn draw(&self, count: u64) -> Result<u64, MintError> {
         let seconds = self.origin.millis()? / 1_000;
-        match self.draw_at(seconds, count)? {
-            Ok(first) => Ok(first),
-            Err(_) => self.draw_late(count),
-        }
+        self.draw_at(seconds, count)?.or_else(|_| self.draw_late(count))
     }
 
     /// The five bytes, to be asked for after the last look at the clock: those from before it are a copy's, too, where the

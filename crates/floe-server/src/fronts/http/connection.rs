@@ -49,11 +49,12 @@ fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
         let (service, limits) = (&backend.service, &backend.limits);
         let mut first = true;
         loop {
-            let mut plain = Plain::new(service, caller.clone(), limits, first);
+            let (left, rest) = {
+                let mut plain = Plain::new(service, caller.clone(), limits, first);
+                let left = session::run(&mut stream, &mut plain, &client, limits, draining.clone()).await?;
+                (left, if plain.comes_back() { Duration::ZERO } else { REST })
+            };
             first = false;
-            let left = session::run(&mut stream, &mut plain, &client, limits, draining.clone()).await?;
-            let rest = if plain.comes_back() { Duration::ZERO } else { REST };
-            drop(plain);
             let Some(mut left) = left else { return Ok(()) };
             if thread_date::is_missing() && !left.starts_with(HTTP2) {
                 return part(&mut stream, &busy(BEFORE_1970, ""), limits.stall_timeout).await;
