@@ -44,6 +44,7 @@ pub(crate) mod system;
 mod tests;
 
 pub use fixed::FixedClock;
+pub(crate) use fixed::Watcher;
 
 /// Which rollbacks of the wall clock the steady clock waits out, and which it holds through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

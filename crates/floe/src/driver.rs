@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::clock::system::Stopwatch;
-use crate::clock::{Clock, Stamp};
+use crate::clock::{Clock, Stamp, Watcher};
 use crate::error::{MintError, Stopped};
 use crate::ledger::{Ledger, LedgerError, MAX_MARK, Reply, Reserve};
 use crate::name::Name;
@@ -366,6 +366,13 @@ impl Shared {
 
     pub(crate) fn ledger_calls(&self) -> LedgerCalls {
         self.calls.snapshot()
+    }
+}
+
+impl Watcher for Shared {
+    fn clock_moved(&self) {
+        self.node().wake_minters();
+        self.signal.raise();
     }
 }
 

@@ -283,6 +283,11 @@ impl Node {
         self.groups[at].add(stream);
     }
 
+    /// Wakes the calls that wait for their tick.
+    pub(crate) fn wake_minters(&self) {
+        self.groups.iter().for_each(SlotGroup::wake_minters);
+    }
+
     /// The state of each group of slots at a time of the steady clock.
     pub(crate) fn slots(&self, steady: UnixMillis) -> Vec<SlotStatus> {
         self.groups.iter().map(|group| group.status(steady)).collect()

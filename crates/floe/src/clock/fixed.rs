@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::TimeSource;
 use super::system::System;
-use crate::signal::Signal;
 use crate::sync::lock_std;
 use crate::time::{MonoMillis, Reading, UnixMillis, millis};
 
@@ -41,15 +40,19 @@ struct Standing {
     reading: Mutex<Reading>,
     /// The real clock, for the timeouts of calls.
     real: System,
-    /// Raised when the clock is moved, so that waiting calls look at it again.
-    signals: Mutex<Vec<Weak<Signal>>>,
+    watchers: Mutex<Vec<Weak<dyn Watcher>>>,
+}
+
+/// Waits by a clock, and looks at it again when a test has moved it.
+pub(crate) trait Watcher: Send + Sync {
+    fn clock_moved(&self);
 }
 
 impl FixedClock {
     /// Makes a clock that stands at `time`. [`FixedClock`] has an example.
     pub fn at(time: UnixMillis) -> Self {
         let reading = Mutex::new(Reading { wall: time, mono: MonoMillis::new(0) });
-        Self(Arc::new(Standing { reading, real: System::new(), signals: Mutex::default() }))
+        Self(Arc::new(Standing { reading, real: System::new(), watchers: Mutex::default() }))
     }
 
     /// Returns the time that it shows.
@@ -98,17 +101,17 @@ impl FixedClock {
         let mut reading = lock_std(&self.0.reading);
         *reading = moved(*reading);
         drop(reading);
-        lock_std(&self.0.signals).retain(|signal| {
-            signal.upgrade().is_some_and(|signal| {
-                signal.raise();
-                true
-            })
-        });
+        let mut watchers = lock_std(&self.0.watchers);
+        watchers.retain(|watcher| watcher.strong_count() > 0);
+        let there: Vec<_> = watchers.iter().filter_map(Weak::upgrade).collect();
+        // Whoever is woken may move the clock as well.
+        drop(watchers);
+        there.iter().for_each(|watcher| watcher.clock_moved());
     }
 
-    /// Makes the clock raise the signal whenever it is moved.
-    pub(crate) fn tell(&self, signal: &Arc<Signal>) {
-        lock_std(&self.0.signals).push(Arc::downgrade(signal));
+    /// Makes the clock tell `watcher` whenever it is moved.
+    pub(crate) fn tell(&self, watcher: Weak<dyn Watcher>) {
+        lock_std(&self.0.watchers).push(watcher);
     }
 }
 

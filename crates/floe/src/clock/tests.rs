@@ -1,11 +1,11 @@
 //! The steady clock on readings that the tests make up, and the ticker on the machine's.
 
+use std::sync::Weak;
 use std::sync::atomic::AtomicI64;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::signal::Signal;
 
 const START: i64 = 1_700_000_000_000;
 const SECOND: i64 = 1_000;
@@ -728,11 +728,11 @@ fn an_era_ends_at_once_also_where_no_ticker_comes_by() {
 
 /// A clock that is read while nobody has the lock of the steady clock. It counts how often it was.
 #[derive(Clone, Default)]
-struct Unlocked(Arc<OnceLock<std::sync::Weak<Clock>>>, Arc<AtomicI64>);
+struct Unlocked(Arc<OnceLock<Weak<Clock>>>, Arc<AtomicI64>);
 
 impl TimeSource for Unlocked {
     fn read(&self) -> Reading {
-        let clock = self.0.get().and_then(std::sync::Weak::upgrade);
+        let clock = self.0.get().and_then(Weak::upgrade);
         if clock.is_some_and(|clock| crate::sync::try_lock(&clock.steady).is_some()) {
             self.1.fetch_add(1, Ordering::Relaxed);
         }
@@ -819,19 +819,23 @@ fn the_ticker_ends_with_the_clock() {
 /// Whoever waits by a clock that stands would otherwise look at it when so much real time has passed.
 #[test]
 fn a_clock_that_stands_tells_when_it_is_moved() {
-    let clock = FixedClock::at(UnixMillis::new(START));
-    let signals = [(); 3].map(|()| Arc::new(Signal::default()));
-    signals.iter().for_each(|signal| clock.tell(signal));
-    let [gone, there @ ..] = signals;
-    drop(gone);
-    for step in [false, true] {
-        match step {
-            true => clock.step_to(UnixMillis::new(START - HOUR)),
-            false => clock.advance(std::time::Duration::from_millis(1)),
-        }
-        for signal in &there {
-            assert!(signal.is_raised(), "step: {step}");
-            signal.lower();
+    #[derive(Default)]
+    struct Count(AtomicU64);
+    impl Watcher for Count {
+        fn clock_moved(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
+    let clock = FixedClock::at(UnixMillis::new(START));
+    let watchers = [(); 3].map(|()| Arc::new(Count::default()));
+    for watcher in &watchers {
+        let watcher: Weak<Count> = Arc::downgrade(watcher);
+        clock.tell(watcher);
+    }
+    let [gone, there @ ..] = watchers;
+    drop(gone);
+    clock.advance(std::time::Duration::from_millis(1));
+    assert!(there.iter().all(|watcher| watcher.0.load(Ordering::Relaxed) == 1));
+    clock.step_to(UnixMillis::new(START - HOUR));
+    assert!(there.iter().all(|watcher| watcher.0.load(Ordering::Relaxed) == 2));
 }

@@ -1,6 +1,6 @@
 //! The settings with which a [`Floe`] is opened.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use super::{Floe, Inner, KindRegistry};
@@ -342,11 +342,11 @@ impl Builder {
             entropy,
         };
         let node = Node::new(settings);
-        let shared = Shared::new(clock, ledger, node, millis(self.max_wait), window_ms);
+        let shared = Arc::new(Shared::new(clock, ledger, node, millis(self.max_wait), window_ms));
         if let Some(fixed) = &self.clock {
-            fixed.tell(&shared.signal);
+            let watcher: Weak<Shared> = Arc::downgrade(&shared);
+            fixed.tell(watcher);
         }
-        let shared = Arc::new(shared);
         let driver = Arc::new(Driver::new(&shared));
         let (names, streams) = (Mutex::default(), Mutex::default());
         let (workers, kinds) = (self.worker, self.kinds);

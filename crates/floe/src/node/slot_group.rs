@@ -231,6 +231,10 @@ impl SlotGroup {
         !self.streams.is_empty()
     }
 
+    pub(crate) fn wake_minters(&self) {
+        self.streams.iter().for_each(|stream| stream.shared.waiters.wake());
+    }
+
     /// Whether the clocks allow a window to be reserved. If not, waiting callers are told why.
     fn may_reserve(&mut self, requests: &mut RequestQueue, now: &Now) -> bool {
         let gate = requests.gate(now);

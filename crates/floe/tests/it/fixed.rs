@@ -1,7 +1,11 @@
 //! A floe by a clock that stands, as the tests of other programs use it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use floe::layout::Width;
 use floe::ledger::Memory;
 use floe::{
     DatedShape, Definition, FixedClock, Floe, Generator, Layout, MintError, Name, NameOptions, Overflow,
@@ -13,6 +17,16 @@ use crate::faulty::within;
 
 /// 2026-11-23T10:00:00Z.
 const AT: UnixMillis = UnixMillis::new(1_795_428_000_000);
+
+/// Whether a future was woken.
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 #[test]
 fn its_ids_are_the_same_in_each_run() {
@@ -66,8 +80,8 @@ fn a_clock_that_steps_back_is_held_through_and_one_that_is_far_off_stops() {
 }
 
 /// A name whose IDs never tell a time that has not come.
-fn never_ahead(floe: &Floe) -> Generator {
-    let definition = Definition::Snowflake { layout: Layout::TWITTER, own: false };
+fn never_ahead(floe: &Floe, layout: Layout) -> Generator {
+    let definition = Definition::Snowflake { layout, own: false };
     let options = NameOptions { max_ahead: Duration::ZERO, ..NameOptions::default() };
     floe.define(&Name::new("orders").unwrap(), &definition, &options).unwrap().get().cloned().unwrap()
 }
@@ -77,7 +91,7 @@ fn a_call_that_no_time_can_help_gives_up() {
     let clock = FixedClock::at(AT);
     let builder = Floe::builder().max_wait(Duration::from_millis(20)).worker(WorkerChoice::Fixed(7));
     let floe = builder.clock(&clock).open(Memory::default()).unwrap();
-    let orders = never_ahead(&floe);
+    let orders = never_ahead(&floe, Layout::TWITTER);
     // The first window may take longer than a call waits, on a machine that does much else.
     within(Duration::from_secs(10), || match orders.mint_many(4_096) {
         Err(MintError::Unavailable { .. }) => false,
@@ -95,7 +109,7 @@ fn a_call_goes_on_when_the_clock_is_moved() {
     let clock = FixedClock::at(AT);
     let builder = Floe::builder().max_wait(Duration::from_secs(600)).worker(WorkerChoice::Fixed(7));
     let floe = builder.clock(&clock).open(Memory::default()).unwrap();
-    let orders = never_ahead(&floe);
+    let orders = never_ahead(&floe, Layout::TWITTER);
     orders.mint_many(4_096).unwrap();
     let waiting = [orders.clone(), orders];
     std::thread::scope(|scope| {
@@ -105,4 +119,29 @@ fn a_call_goes_on_when_the_clock_is_moved() {
         clock.advance(Duration::from_secs(40));
         assert_ne!(thread.join().unwrap(), future.join().unwrap());
     });
+}
+
+/// The time to a tick of a minute, as the clock counted it before it was moved, is no reason to wait for it.
+#[test]
+fn a_call_that_waits_for_a_far_tick_is_woken_when_the_clock_is_moved_there() {
+    let clock = FixedClock::at(AT);
+    let builder = Floe::builder()
+        .window(Duration::from_secs(600))
+        .max_wait(Duration::from_secs(600))
+        .worker(WorkerChoice::Fixed(7));
+    let floe = builder.clock(&clock).open(Memory::default()).unwrap();
+    let minutes = Layout::new("time:20 worker:4 sequence:1", 60_000, AT, Width::Narrow).unwrap();
+    let orders = never_ahead(&floe, minutes);
+    orders.mint_many(2).unwrap();
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut waiting = Box::pin(orders.mint_async());
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    assert!(!woken.0.load(Ordering::Relaxed));
+    clock.advance(Duration::from_secs(60));
+    assert!(woken.0.load(Ordering::Relaxed), "it is called by who moves the clock");
+    let Poll::Ready(id) = waiting.as_mut().poll(&mut Context::from_waker(&waker)) else {
+        panic!("it waits on")
+    };
+    assert_eq!(orders.inspect(id.unwrap()).unwrap().time, AT.plus(60_000));
 }
