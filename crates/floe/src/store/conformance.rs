@@ -6,7 +6,7 @@ use super::{Entry, Place, Put, Store, Version};
 use crate::ledger::conformance::{Case, done, equal, hold, together, token};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// A fresh realm of a store under test.
 ///
@@ -72,6 +72,10 @@ pub const STORE_CASES: &[Case<StoreRealm>] = &[
     Case { name: "swaps_only_what_was_read", check: swaps_only_what_was_read },
     Case { name: "one_swap_wins", check: one_swap_wins },
     Case { name: "one_of_many_makes_the_record", check: one_of_many_makes_the_record },
+    Case {
+        name: "only_a_write_of_its_own_record_refuses_a_swap",
+        check: only_a_write_of_its_own_record_refuses_a_swap,
+    },
     Case { name: "lists_each_key_once_in_order", check: lists_each_key_once_in_order },
     Case { name: "the_longest_come_back_whole", check: the_longest_come_back_whole },
 ];
@@ -225,6 +229,34 @@ fn one_of_many_makes_the_record(fresh: &dyn Fn() -> StoreRealm) {
         let key = connections[0].key(&format!("s/10/{worker}"));
         race(&connections, &key, None, "of many that make one record at once, one wins");
     }
+}
+
+/// Whoever takes a refusal for another's write would stop, or discard a window that is his own.
+fn only_a_write_of_its_own_record_refuses_a_swap(fresh: &dyn Fn() -> StoreRealm) {
+    const SWAPS: usize = 20;
+    let realm = fresh();
+    let connections: Vec<_> = (0..CONNECTIONS).map(|_| realm.connect()).collect();
+    let read = connections[0].key("s/10/0");
+    let base = connections[0].key("");
+    let swap = |caller: usize| {
+        let connection = &connections[caller];
+        let key = connection.key(&format!("s/10/{caller}"));
+        let (mut version, _) = connection.write(&key, None);
+        for _ in 0..SWAPS {
+            version = connection.write(&key, Some(&version)).0;
+        }
+    };
+    let read = |caller: usize| {
+        let connection = &connections[caller];
+        for _ in 0..SWAPS {
+            connection.read(&read);
+            done(connection.store.list(&base, "", 1_000));
+        }
+    };
+    together(CONNECTIONS, |caller| match caller % 2 {
+        0 => swap(caller),
+        _ => read(caller),
+    });
 }
 
 fn lists_each_key_once_in_order(fresh: &dyn Fn() -> StoreRealm) {

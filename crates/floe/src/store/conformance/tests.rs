@@ -21,6 +21,8 @@ enum Fault {
     SwapLooksThenWrites,
     MakingLooksThenWrites,
     NobodyIsTold,
+    ConflictsWithReaders,
+    ConflictsWithItsNeighbours,
     AfterIgnored,
     AfterIsInclusive,
     LimitIgnored,
@@ -49,6 +51,8 @@ const CAUGHT: &[(Fault, &str)] = {
         (SwapLooksThenWrites, "one_swap_wins"),
         (NobodyIsTold, "one_swap_wins"),
         (MakingLooksThenWrites, "one_of_many_makes_the_record"),
+        (ConflictsWithReaders, "only_a_write_of_its_own_record_refuses_a_swap"),
+        (ConflictsWithItsNeighbours, "only_a_write_of_its_own_record_refuses_a_swap"),
         (AfterIgnored, "lists_each_key_once_in_order"),
         (AfterIsInclusive, "lists_each_key_once_in_order"),
         (LimitIgnored, "lists_each_key_once_in_order"),
@@ -64,6 +68,8 @@ const CAUGHT: &[(Fault, &str)] = {
     ]
 };
 
+pub(crate) const BROKEN_STORES: usize = CAUGHT.len();
+
 /// What all connections write: each write of each key, the last one last.
 type Kept = BTreeMap<String, Vec<(u64, String)>>;
 
@@ -72,6 +78,8 @@ type Kept = BTreeMap<String, Vec<(u64, String)>>;
 struct Toy {
     fault: Option<Fault>,
     kept: Arc<Mutex<Kept>>,
+    /// How often anybody has read, and written.
+    calls: Arc<[AtomicU32; 2]>,
     connection: u64,
 }
 
@@ -97,6 +105,7 @@ impl Toy {
 impl Store for Toy {
     fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
         let key = self.key(key);
+        self.calls[0].fetch_add(1, Ordering::SeqCst);
         let found = self.kept.lock().unwrap().get(&key).and_then(|writes| writes.last().cloned());
         Ok(found.map(|(number, text)| Entry { version: self.version(&key, number), text }))
     }
@@ -124,6 +133,17 @@ impl Store for Toy {
         if looks_first {
             meanwhile();
         }
+        for (fault, calls) in
+            [Fault::ConflictsWithReaders, Fault::ConflictsWithItsNeighbours].into_iter().zip(&*self.calls)
+        {
+            let begun = calls.load(Ordering::SeqCst);
+            if self.is(fault) && expected.is_some() {
+                meanwhile();
+                if calls.load(Ordering::SeqCst) != begun {
+                    return Ok(Put::Conflict);
+                }
+            }
+        }
         let mut kept = self.kept.lock().unwrap();
         let writes = kept.entry(key.clone()).or_default();
         let now = writes
@@ -139,6 +159,7 @@ impl Store for Toy {
             return Ok(Put::Found(if self.is(Fault::RefusalShowsItsOwn) { Some(own()) } else { found }));
         }
         writes.push((number, text.to_owned()));
+        self.calls[1].fetch_add(1, Ordering::SeqCst);
         let is_told = !(self.is(Fault::NobodyIsTold) && number.is_multiple_of(7));
         Ok(if is_told { Put::Done(self.version(&key, number)) } else { Put::Conflict })
     }
@@ -193,7 +214,7 @@ impl Store for Toy {
 fn realms(fault: Option<Fault>) -> impl Fn() -> StoreRealm {
     let (kept, realms) = (Arc::default(), AtomicU32::new(0));
     move || {
-        let toy = Toy { fault: None, kept: Arc::clone(&kept), connection: 0 };
+        let toy = Toy { fault: None, kept: Arc::clone(&kept), calls: Arc::default(), connection: 0 };
         let place = Place::make(&toy, &format!("realm-{}", realms.fetch_add(1, Ordering::SeqCst))).unwrap();
         let connections = AtomicU32::new(0);
         StoreRealm::new(move || {
