@@ -254,6 +254,9 @@ mod tests {
     fn each_has_a_name_of_its_own_and_one_sentence() {
         let names: HashSet<_> = Mutation::ALL.iter().map(|mutation| mutation.name()).collect();
         assert_eq!(names.len(), Mutation::ALL.len());
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guarantees.md");
+        let said = format!("A test puts {} faults into floe", names.len());
+        assert!(std::fs::read_to_string(page).unwrap().contains(&said), "{said}");
         for mutation in Mutation::ALL {
             let what = mutation.what();
             assert!(what.ends_with('.') && what.trim() == what, "{what:?}");

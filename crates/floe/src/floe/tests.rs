@@ -27,9 +27,11 @@ fn the_pages_say_the_defaults() {
     use crate::clock::ledger_time::APART_MS;
     use crate::clock::{FOLLOWED_MS, LEVEL_MS, MOVED_MS, SLEW};
     use crate::ledger::Mark;
+    use crate::ledger::conformance::tests::BROKEN_LEDGERS;
     use crate::node::ledger_clock::{AGAIN_MS, REFRESH_MS};
     use crate::node::past;
     use crate::node::slot_group::{MOST_PROBED, PROBED_AGAIN, PROBED_AT_ONCE, QUIET_MS};
+    use crate::store::conformance::tests::BROKEN_STORES;
     use crate::store::stored::{LOOKED_AT, TOLD_OF};
 
     let embedded = EMBEDDED_WINDOW_MS / 1_000;
@@ -105,6 +107,18 @@ fn the_pages_say_the_defaults() {
                 grouped(options.min_step),
                 grouped(options.max_step)
             ),
+        ),
+        (
+            "docs/questions",
+            format!(
+                "up to {} a second that is at least {} minutes (`refill`)",
+                grouped(options.max_step / options.refill.as_secs() / 100 * 100),
+                options.refill.as_secs() / 60
+            ),
+        ),
+        (
+            "docs/guarantees",
+            format!("its tests catch {BROKEN_LEDGERS} broken ledgers and {BROKEN_STORES} broken stores"),
         ),
         ("docs/clients", format!("one batch of `min_step` numbers ({};", grouped(options.min_step))),
         (

@@ -151,6 +151,8 @@ const CAUGHT: &[(Fault, &str)] = {
     ]
 };
 
+pub(crate) const BROKEN_LEDGERS: usize = CAUGHT.len();
+
 #[test]
 fn every_broken_ledger_is_caught() {
     let mut missed = Vec::new();
