@@ -74,7 +74,7 @@ pub(crate) fn open_url(url: &str, opening: &Opening) -> Result<Stored<Bucket>, O
     };
     let place = stored::enter(&bucket, opening)?;
     let other = Version::new("\"00000000000000000000000000000000\"\n1");
-    stored::check_conditions(&bucket, opening.realm(), &other, ["If-None-Match", "If-Match"])?;
+    stored::check_conditions(&bucket, opening.realm(), &other, bucket.settings.conditions())?;
     Ok(Stored::new(bucket, place))
 }
 

@@ -16,6 +16,8 @@ use crate::remote::ssl_mode::{SYSTEM, Verify};
 use crate::remote::tests::golden;
 use crate::remote::tls;
 
+mod google;
+
 #[test]
 fn keys_are_paths_that_people_can_read() {
     let below = Path::from("floe/ids");

@@ -133,6 +133,14 @@ impl Settings {
         }
     }
 
+    /// The headers of its conditions: that there is no object, and that it is the one that was read.
+    pub(super) fn conditions(&self) -> [&'static str; 2] {
+        match self.cloud {
+            Cloud::Google => ["x-goog-if-generation-match"; 2],
+            Cloud::S3 | Cloud::Azure | Cloud::DynamoDb => ["If-None-Match", "If-Match"],
+        }
+    }
+
     /// Finds the credentials for Amazon's services, as a client of S3, and the region. It makes no connection.
     pub(crate) fn amazon(&self) -> Result<(AmazonS3, String), OpenError> {
         let mut builder = AmazonS3Builder::from_env().with_bucket_name(&self.bucket);
