@@ -62,6 +62,9 @@ pub use stored::Stored;
 
 /// Compares and swaps records, each a text of at most 64 KiB under a key of at most 400 bytes.
 ///
+/// A key is `mark/shop/n/orders`, for example: parts between slashes, each of printable UTF-8 without white space. A part may
+/// have `*`, `%`, quotes and characters that are not ASCII in it. Keys are compared byte for byte.
+///
 /// Calls block, take `&self`, and may come from several threads at once. They must be linearizable: `get` returns the
 /// record of the last `put` before it, by any process. When `put` returns [`Put::Done`], the record is on stable
 /// storage. If `get` may return a record that is not on stable storage yet, the store must implement
