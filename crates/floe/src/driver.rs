@@ -264,13 +264,9 @@ impl Shared {
     fn talk(&self) {
         let mut gathering = None;
         while let Some(call) = self.next_call(gathering.take()) {
-            let id = call.id;
             match self.guarded(|| self.answer(call)) {
                 Ok(gathers) => gathering = gathers,
-                Err(_) => {
-                    self.node().handle_over(id);
-                    self.signal.raise();
-                }
+                Err(_) => self.signal.raise(),
             }
             self.queue_and_go_on(self.node());
         }
@@ -361,7 +357,7 @@ impl Shared {
         let answer = answer.and_then(|reply| sound(reply, request));
         let well = answer.is_ok();
         let gathers = self.node().handle_answer(id, answer, &self.clock);
-        (well, gathers.map(|name| (name, Duration::from_micros(micros / 2).min(GATHERING))))
+        (well, gathers.map(|name| (name, moment_after(micros))))
     }
 
     pub(crate) fn ledger_calls(&self) -> LedgerCalls {
@@ -374,6 +370,11 @@ impl Watcher for Shared {
         self.node().wake_minters();
         self.signal.raise();
     }
+}
+
+/// How long more callers are waited for after a trip of so many microseconds.
+fn moment_after(micros: u64) -> Duration {
+    Duration::from_micros(micros / 2).min(GATHERING)
 }
 
 /// The calls that the node wants to be made.

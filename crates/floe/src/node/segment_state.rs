@@ -156,7 +156,7 @@ impl SegmentState {
         match answer {
             Ok(Reply::Got { start, end, previous_mark }) => self.got(token, start, end, previous_mark, now),
             Ok(Reply::Refused { mark, .. }) | Err(LedgerError::Overflow { mark, .. }) => {
-                self.room = Some(self.numbers.end.saturating_sub(mark.max(self.last_end)));
+                self.room = Some(self.numbers.end.saturating_sub(mark));
                 if self.room == Some(0) {
                     self.used_up();
                 }
@@ -238,9 +238,9 @@ impl SegmentState {
         self.last_end = self.last_end.max(mark);
     }
 
-    /// Whether somebody waits for numbers, or the ledger's answer is awaited.
+    /// Whether somebody waits for numbers.
     pub(crate) fn waits(&self) -> bool {
-        !self.is_stopped() && (self.wanted.is_some() || self.asking.is_some())
+        !self.is_stopped() && self.wanted.is_some()
     }
 
     pub(crate) fn stop(&self, stopped: &Stopped) {
