@@ -113,6 +113,20 @@ fn a_wall_clock_stands_that_is_over_twenty_milliseconds_short_of_the_least_rate(
     }
 }
 
+/// A second is enough, however long it stood. Else a small rollback after it would not be waited for.
+#[test]
+fn a_wall_clock_that_stood_for_long_is_trusted_when_it_has_run_for_a_second() {
+    let mut clocks = Clocks::new();
+    clocks.steady.policy.wait_ms = HOUR.unsigned_abs();
+    for _ in 0..600 {
+        clocks.mono += 1_000;
+        clocks.step(0);
+    }
+    assert!(matches!(clocks.state(), ClockState::Holding(_)), "{:?}", clocks.state());
+    clocks.run(SECOND);
+    assert!(matches!(clocks.state(), ClockState::Waiting(_)), "{:?}", clocks.state());
+}
+
 #[test]
 fn a_slewed_wall_clock_is_followed() {
     let mut clocks = Clocks::new();
@@ -324,6 +338,22 @@ fn a_jump_that_the_ledgers_clock_disagrees_with_is_not_followed_for_as_long_as_t
     }
 }
 
+/// What was contradicted in between did not run level.
+#[test]
+fn thirty_seconds_run_level_begin_anew_after_a_contradiction() {
+    let mut clocks = Clocks::new();
+    clocks.step(HOUR);
+    clocks.run(10 * SECOND);
+    let said = clocks.time();
+    hear(&mut clocks, said);
+    assert!(matches!(clocks.state(), ClockState::Contradicted(_)));
+    clocks.run(19 * SECOND);
+    // The process begins a new era by hand, in which the ledger has said nothing yet.
+    clocks.steady.invalidate();
+    clocks.run(29_900);
+    assert!(matches!(clocks.state(), ClockState::Doubting(_)), "{:?}", clocks.state());
+}
+
 #[test]
 fn a_jump_that_the_ledgers_clock_disagrees_with_is_followed_up_to_ten_seconds() {
     for (ahead, expected) in [(10_000, ClockState::Level), (10_001, ClockState::Contradicted(10_001))] {
@@ -406,6 +436,13 @@ fn after_a_rollback_beyond_max_hold_it_is_not_the_ledgers_time_until_the_wall_cl
     let right = clocks.wall;
     hear(&mut clocks, right);
     assert_eq!((clocks.offset(), clocks.steady.now().apart()), (0, None));
+}
+
+#[test]
+fn the_ledgers_clock_is_taken_to_be_read_in_the_middle_of_the_call() {
+    let (said, at) = (UnixMillis::new(START), MonoMillis::new);
+    let heard = Heard::new(Some(said), at(1_000), at(1_100)).time().unwrap();
+    assert_eq!([1_050, 1_150].map(|now| heard.offset(said, at(now))), [0, -100]);
 }
 
 #[test]

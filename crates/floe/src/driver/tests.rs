@@ -163,6 +163,11 @@ fn gathering(driver: &Driver, ledger: &Memory) -> (Name, [Arc<Ticket>; 2], Optio
 }
 
 #[test]
+fn more_callers_are_waited_for_half_a_trip_and_not_for_long() {
+    assert_eq!([0, 300, 999, 50_000].map(|micros| moment_after(micros).as_micros()), [0, 150, 499, 500]);
+}
+
+#[test]
 fn what_waits_for_a_thread_ends_the_moment_in_which_callers_are_gathered() {
     let ledger = Memory::default();
     let driver = driver(&ledger, |_| {});

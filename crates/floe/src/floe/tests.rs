@@ -111,9 +111,9 @@ fn the_pages_say_the_defaults() {
         (
             "docs/questions",
             format!(
-                "up to {} a second that is at least {} minutes (`refill`)",
-                grouped(options.max_step / options.refill.as_secs() / 100 * 100),
-                options.refill.as_secs() / 60
+                "at least {} minutes (`refill`) at a steady rate of up to {} numbers a second",
+                options.refill.as_secs() / 60,
+                grouped(options.max_step / options.refill.as_secs() / 100 * 100)
             ),
         ),
         (
@@ -148,7 +148,7 @@ fn the_pages_say_the_defaults() {
         (
             "docs/ledgers",
             format!(
-                "one batch in about {batches} durably reserves numbers for {ahead_calls} more batches of its size"
+                "durably reserves numbers for {ahead_calls} more batches of its size, which take theirs from that range. So about one batch in {batches} reserves"
             ),
         ),
         ("docs/ledgers", format!("{ahead_calls} batches: the crash empties that table")),

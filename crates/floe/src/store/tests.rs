@@ -247,17 +247,20 @@ fn who_finds_that_another_has_reserved_ahead_looks_for_what_is_left_again() {
     assert!(before.contains("mark 165 start 0 "), "{before}");
     // It found too little, and comes to reserve when another has.
     let place = Place::make(&store, "shop").unwrap();
-    let mut change = Change::reserve_ahead(place, Seen::default(), &request, Some(3..4));
-    let mut heard = Heard::Nothing;
-    let reply = loop {
-        heard = match change.next(heard) {
-            Next::Get(key) => Heard::Entry(store.get(&key).unwrap()),
-            Next::Done(outcome) => break outcome,
-            other => panic!("{other:?}"),
+    // What it found is older than the mark, or newer, as after an older mark was put back.
+    for left in [3..4, 160..170] {
+        let mut change = Change::reserve_ahead(place.clone(), Seen::default(), &request, Some(left));
+        let mut heard = Heard::Nothing;
+        let reply = loop {
+            heard = match change.next(heard) {
+                Next::Get(key) => Heard::Entry(store.get(&key).unwrap()),
+                Next::Done(outcome) => break outcome,
+                other => panic!("{other:?}"),
+            };
         };
-    };
-    assert_eq!(reply, Ok(Reply::Got { start: 165, end: 165, previous_mark: 165 }));
-    assert_eq!(store.text("mark/shop/n/visits"), before);
+        assert_eq!(reply, Ok(Reply::Got { start: 165, end: 165, previous_mark: 165 }));
+        assert_eq!(store.text("mark/shop/n/visits"), before);
+    }
 }
 
 /// Four processes count at once, while crashes take away what is left; their ranges are disjoint, and begin above all that was
@@ -727,6 +730,19 @@ fn ten_of_the_other_realms_that_have_a_name_are_told() {
     let version = store.get(key).unwrap().unwrap().version;
     store.put(key, "hello", Some(&version)).unwrap();
     assert_eq!(told("realm-10"), realms[2..], "what is damaged there is that realm's trouble");
+}
+
+#[test]
+fn a_hundred_other_realms_are_looked_at() {
+    let (store, name) = (Map::default(), Name::new("orders").unwrap());
+    for number in 1_000..1_102 {
+        let other = Name::new(if number < 1_100 { "tickets" } else { "orders" }).unwrap();
+        store.ledger(&format!("realm-{number}")).bind(&other, "a segment", true).unwrap();
+    }
+    // Its own is among the first hundred and one.
+    let found = store.ledger("realm-1000").in_other_realms(&name).unwrap();
+    let found: Vec<_> = found.into_iter().map(|elsewhere| elsewhere.realm).collect();
+    assert_eq!(found, ["realm-1100"]);
 }
 
 #[test]

@@ -11,6 +11,12 @@ use super::*;
 const START_MS: i64 = 1_700_000_000_000;
 const IDS: i64 = 100_000;
 
+#[test]
+fn the_sequence_rolls_where_the_stream_may_run_a_tick_ahead() {
+    assert_eq!(Stream::default_start(&Layout::TWITTER, 1), Start::Rolling);
+    assert_eq!(Stream::default_start(&Layout::TWITTER, 0), Start::Random(64));
+}
+
 /// `IDS` IDs, one every `every` milliseconds of a virtual clock.
 fn one_every(every: i64, layout: &Layout, start: Start) -> Vec<u64> {
     let stream = Stream::new(layout.clone(), start, 10, 42, Arc::<Signal>::default());
@@ -98,6 +104,22 @@ fn the_check_finds_a_shard_with_a_tenth_more() {
     let even = (0..100_000_u64).map(|n| if n % 20 == 1 { n - 1 } else { n }).collect::<Vec<_>>();
     let (statistic, limit) = chi_squared(&even, 2);
     assert!(statistic > limit, "{statistic} ought to be over {limit}");
+}
+
+/// Worker 0 too, which a closed stream looks like.
+#[test]
+fn a_stream_that_is_opened_again_begins_with_a_new_tick() {
+    for worker in [0, 3] {
+        let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
+        let (now, stamp) = (START_MS.unsigned_abs(), Stamp::new(0, UnixMillis::new(START_MS)));
+        let ticks = [(); 2].map(|()| {
+            stream.own(worker, now, now + 1_000, 0);
+            let id: Id = stream.mint_one(stamp).unwrap();
+            stream.close();
+            stream.layout.split(id.to_u128()).unwrap().tick
+        });
+        assert!(ticks[0] < ticks[1], "worker {worker}: {ticks:?}");
+    }
 }
 
 /// Neither a draw nor a batch is a tick early.

@@ -479,6 +479,7 @@ fn what_cannot_be_opened_or_bound_says_why() {
     ] {
         assert!(matches!(builder.open(Memory::default()), Err(OpenError::Setting(_))));
     }
+    Floe::builder().instance("x".repeat(128)).open(Memory::default()).unwrap();
     let floe = Floe::builder().worker(WorkerChoice::Fixed(1_024)).open(Memory::default()).unwrap();
     let refused = floe.snowflake("orders", Layout::TWITTER).unwrap_err().to_string();
     assert!(refused.contains("1024") && refused.contains("1023"), "{refused}");

@@ -103,6 +103,17 @@ fn a_call_that_no_time_can_help_gives_up() {
     assert_eq!(orders.inspect(orders.mint().unwrap()).unwrap().sequence, 0);
 }
 
+/// The window was there, and the time was not: a retry may be too early, and nothing is wrong with the ledger.
+#[test]
+fn a_batch_that_waits_for_a_tick_gives_up_as_busy_also_where_it_began_with_a_window() {
+    let clock = FixedClock::at(AT);
+    let builder = Floe::builder().max_wait(Duration::from_secs(2)).worker(WorkerChoice::Fixed(7));
+    let floe = builder.clock(&clock).open(Memory::default()).unwrap();
+    let orders = never_ahead(&floe, Layout::TWITTER);
+    let waited = orders.mint_many(4_097).unwrap_err();
+    assert!(matches!(waited, MintError::Busy { .. }), "{waited}");
+}
+
 /// Who waits is woken by the clock, and not by the time of the day.
 #[test]
 fn a_call_goes_on_when_the_clock_is_moved() {

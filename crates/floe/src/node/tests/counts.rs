@@ -113,6 +113,34 @@ fn the_callers_of_a_trip_that_failed_keep_their_turns() {
     assert_eq!(behind.answered(), Some(Ok(10)));
 }
 
+#[test]
+fn after_an_answer_a_counters_first_pause_is_short_again() {
+    let (mut rig, name, _) = counter();
+    let first = rig.enqueue(&name, 1);
+    for _ in 0..8 {
+        assert_eq!(rig.fail_all(), 1);
+        rig.hands.pass(400);
+    }
+    rig.settle();
+    assert!(first.answered().is_some());
+    let _second = rig.enqueue(&name, 1);
+    assert_eq!(rig.fail_all(), 1);
+    rig.hands.pass(25);
+    assert_eq!(rig.fail_all(), 1);
+}
+
+#[test]
+fn an_outage_began_when_a_caller_first_waited_in_vain() {
+    let (mut rig, name, _) = counter();
+    let _waits = rig.enqueue(&name, 1);
+    let asked = rig.clock.look().stamp.time();
+    rig.hands.pass(900);
+    assert_eq!(rig.node.silent_since(asked), asked);
+    rig.hands.pass(100);
+    assert_eq!(rig.fail_all(), 1);
+    assert_eq!(rig.node.down(), Some((asked, "gone".to_owned())));
+}
+
 /// Callers who go wait for no answer, and nobody waits for them.
 #[test]
 fn the_callers_of_a_trip_that_failed_wait_for_nobody_who_has_gone() {

@@ -208,11 +208,40 @@ fn the_ledgers_clock_is_asked_again_after_five_minutes_and_nobody_waits() {
     rig.hands.pass(300_000);
     assert_eq!(rig.node.deadline(&rig.clock.look()), None, "nobody mints, so nobody asks");
     rig.mint(&stream);
-    question(&mut rig);
+    let asked = question(&mut rig);
     let (id, request) = rig.reserve();
     let answer = rig.ledger.reserve(&request);
     rig.answer(id, answer);
     assert!(matches!(rig.mint(&stream), Mint::Got { .. }), "without that answer");
+    let gone = LedgerError::Unavailable("gone".to_owned());
+    rig.node.handle_clock(asked, Err(gone), &rig.clock);
+    assert_eq!(stream.shared.trouble(), None, "a name that has a window is in no trouble");
+}
+
+/// Its callers were told, and have gone.
+#[test]
+fn a_clock_that_is_set_right_reserves_nothing_for_nobody() {
+    let (mut rig, stream) = rig(HOUR);
+    rig.mint(&stream);
+    rig.settle();
+    assert!(stream.shared.trouble().is_some());
+    rig.hands.pass(10_000);
+    rig.hands.set(HOUR);
+    rig.settle();
+    assert_eq!(rig.ledger.list("s/", "", 10), Ok(Vec::new()));
+}
+
+/// Numbers do not depend on the time.
+#[test]
+fn a_node_without_snowflakes_asks_for_no_clock_after_a_rollback() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    rig.ledger_clock = LedgersClock::ByHand;
+    let numbers = rig.segment("tickets", STEPS);
+    rig.numbers_after_settling(&numbers, 1);
+    rig.hands.set(-2 * HOUR);
+    rig.step();
+    assert!(rig.calls.is_empty(), "{:?}", rig.calls);
+    assert!(matches!(state(&rig), ClockState::Refused(_)));
 }
 
 #[test]
@@ -388,6 +417,8 @@ fn a_ledger_that_does_not_say_its_time_is_unavailable_and_asked_until_it_does() 
         let pause = rig.node.deadline(&now).expect("it asks again by itself").since(now.mono);
         assert!((12..=400).contains(&pause), "round {round}: {pause}");
         rig.hands.pass(pause);
+        rig.step();
+        assert_eq!(rig.node.deadline(&rig.clock.look()), None, "not while it is asked");
     }
     assert!(rig.node.down().is_some());
     let (asked, now) = (question(&mut rig), rig.right_time());

@@ -89,6 +89,7 @@ fn the_step_follows_the_rate_inside_its_bounds() {
     assert_eq!(steps(&mut rig, 60_000), [80; 5], "as long as it should last");
     assert_eq!(steps(&mut rig, 120_000), [80; 5], "up to twice as long");
     assert_eq!(steps(&mut rig, 120_001), [40, 20, 10, 10, 10], "longer: half as much, down to min_step");
+    assert_eq!(steps(&mut rig, 60_000), [10; 5], "as long as it should last, here too");
 }
 
 #[test]
@@ -304,6 +305,62 @@ fn a_range_past_the_largest_number_stops_the_segment() {
     let (id, _) = rig.reserve();
     rig.answer(id, Ok(Reply::Got { start: end - 1, end: end + 1, previous_mark: end - 1 }));
     assert!(matches!(rig.number(&numbers, 1), Err(Some(MintError::Stopped(_)))));
+}
+
+/// Whatever mark the ledger shows with it.
+#[test]
+fn a_range_below_what_was_held_stops_the_segment() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.numbers_after_settling(&numbers, 15), 0);
+    let (id, _) = rig.reserve();
+    rig.answer(id, Ok(Reply::Got { start: 19, end: 29, previous_mark: 20 }));
+    assert!(matches!(rig.number(&numbers, 1), Err(Some(MintError::Stopped(_)))));
+}
+
+/// Otherwise a node of a slow ledger would keep a core busy.
+#[test]
+fn while_an_answer_is_awaited_there_is_no_time_to_look_again() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    rig.number(&numbers, 1).unwrap_err();
+    rig.step();
+    assert_eq!((rig.calls.len(), rig.node.deadline(&rig.clock.look())), (1, None), "a range");
+    rig.settle();
+    let stream = rig.twitter();
+    rig.mint(&stream);
+    rig.step();
+    assert_eq!((rig.calls.len(), rig.node.deadline(&rig.clock.look())), (1, None), "a slot");
+    rig.settle();
+    stream.shared.want(1);
+    rig.step();
+    assert_eq!((rig.calls.len(), rig.node.deadline(&rig.clock.look())), (1, None), "a renewal");
+}
+
+#[test]
+fn a_range_that_is_used_up_makes_room_for_the_next_one() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.numbers_after_settling(&numbers, 20), 0);
+    assert_eq!(rig.other(&tickets(), 0, 7, None), 27);
+    rig.settle();
+    let owned = numbers.shared.cursor.owned();
+    assert_eq!((owned.current.start, owned.spare), (27, 0..0));
+}
+
+#[test]
+fn after_an_answer_a_segments_first_pause_is_short_again() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    rig.number(&numbers, 1).unwrap_err();
+    for _ in 0..8 {
+        assert_eq!(rig.fail_all(), 1);
+        rig.hands.pass(400);
+    }
+    assert_eq!(rig.numbers_after_settling(&numbers, 15), 0);
+    assert_eq!(rig.fail_all(), 1);
+    rig.hands.pass(25);
+    assert_eq!(rig.fail_all(), 1);
 }
 
 #[test]

@@ -572,3 +572,15 @@ fn who_loses_a_slot_looks_at_all_others_also_after_a_time_when_all_were_taken() 
     rig.serve(renewal);
     assert_eq!(refuse_all(&mut rig), 1_023, "all but the one that was lost");
 }
+
+/// Nor do they after the clock has moved: the machine may have slept for a day.
+#[test]
+fn in_a_new_era_a_node_looks_at_all_slots_as_at_its_start() {
+    let mut rig = Rig::new(&Memory::default(), 3);
+    let stream = rig.twitter();
+    rig.mint(&stream);
+    assert_eq!(refuse_all(&mut rig), 1_024);
+    rig.clock.invalidate();
+    rig.mint(&stream);
+    assert_eq!(refuse_all(&mut rig), 1_024);
+}

@@ -87,17 +87,20 @@ fn nodes_that_keep_their_windows_and_start_at_once_do_not_renew_at_once() {
 /// Otherwise an outage that outlasts all windows would have them renewed together from then on.
 #[test]
 fn nor_do_nodes_whose_windows_have_ended_in_an_outage() {
-    let lengths: BTreeSet<u64> = (0..40)
-        .map(|seed| {
-            let mut rig = Rig::with(&Memory::default(), seed, Hands::at(BEGIN), WINDOW, true);
-            let stream = rig.twitter();
-            rig.mint_in(&stream);
-            rig.hands.pass(2 * WINDOW);
-            rig.step();
-            rig.reserve().1.count
-        })
-        .collect();
-    assert!(lengths.len() > 20 && lengths.iter().all(|length| (WINDOW / 2..=WINDOW).contains(length)));
+    // Long ago, or at this moment.
+    for passed in [WINDOW, 0] {
+        let lengths: BTreeSet<u64> = (0..40)
+            .map(|seed| {
+                let mut rig = Rig::with(&Memory::default(), seed, Hands::at(BEGIN), WINDOW, true);
+                let stream = rig.twitter();
+                rig.mint_in(&stream);
+                rig.hands.pass(end(&rig) - rig.now() + passed);
+                rig.step();
+                rig.reserve().1.count
+            })
+            .collect();
+        assert!(lengths.len() > 20 && lengths.iter().all(|length| (WINDOW / 2..=WINDOW).contains(length)));
+    }
 }
 
 #[test]
@@ -192,15 +195,33 @@ fn a_window_that_was_idle_at_its_half_is_looked_at_again() {
     assert_eq!(rig.reserve().1.max_mark, held_to);
 }
 
+#[test]
+fn a_window_that_nobody_uses_is_looked_at_up_to_its_end() {
+    let (mut rig, ..) = at_home(false);
+    let held_to = end(&rig);
+    // What is left is no multiple of an eighth of the window.
+    rig.hands.pass(WINDOW / 2 + 10);
+    while rig.now() < held_to {
+        rig.step();
+        assert!(rig.calls.is_empty());
+        let look = rig.clock.look();
+        rig.hands.pass(rig.node.deadline(&look).expect("a time to look again").since(look.mono));
+        assert!(rig.now() <= held_to, "{} ms past the end", rig.now() - held_to);
+    }
+}
+
 /// A batch may need more than is left of a window. Its caller does not wait for the end of that.
 #[test]
 fn who_wants_more_than_is_left_of_a_window_is_heard_before_it_ends() {
-    let (mut rig, stream, key) = at_home(false);
-    let held_to = end(&rig);
-    rig.hands.pass(1);
-    stream.shared.want(1);
-    let (_, request) = rig.reserve();
-    assert_eq!((request.key, request.max_mark, request.count), (key, held_to, WINDOW));
+    // A clock that stands, as in tests, never comes to the second case.
+    for passed in [0, 1] {
+        let (mut rig, stream, key) = at_home(false);
+        let held_to = end(&rig);
+        rig.hands.pass(passed);
+        stream.shared.want(1);
+        let (_, request) = rig.reserve();
+        assert_eq!((request.key, request.max_mark, request.count), (key, held_to, WINDOW));
+    }
 }
 
 /// It may have taken effect, and then the next window is this node's.
