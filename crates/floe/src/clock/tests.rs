@@ -127,6 +127,22 @@ fn a_wall_clock_that_stood_for_long_is_trusted_when_it_has_run_for_a_second() {
     assert!(matches!(clocks.state(), ClockState::Waiting(_)), "{:?}", clocks.state());
 }
 
+/// What it showed meanwhile says nothing about how it runs. Else a small rollback after it would not be waited for.
+#[test]
+fn a_wall_clock_that_stood_while_it_was_insane_is_trusted_when_it_is_right() {
+    let mut clocks = Clocks::new();
+    clocks.run(SECOND);
+    clocks.wall = LAST_SANE;
+    for _ in 0..100 {
+        clocks.mono += 100;
+        clocks.step(0);
+    }
+    assert!(matches!(clocks.state(), ClockState::Insane(_)), "{:?}", clocks.state());
+    clocks.wall = clocks.time();
+    clocks.step(-3);
+    assert_eq!(clocks.state(), ClockState::Waiting(3));
+}
+
 #[test]
 fn a_slewed_wall_clock_is_followed() {
     let mut clocks = Clocks::new();
