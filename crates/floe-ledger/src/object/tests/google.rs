@@ -3,15 +3,14 @@
 //! does, it does not show.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use floe::ledger::conformance::{Realm, run};
 use floe::ledger::{Ledger, LedgerError};
 use floe::store::conformance::{StoreRealm, run_store};
+use floe_testbed::http_stub;
 use tempfile::NamedTempFile;
 
 use crate::{OpenError, Opening};
@@ -43,6 +42,18 @@ impl Answer {
     fn refused(status: &'static str, code: &str) -> Self {
         Self { status, generation: None, body: format!("<Error><Code>{code}</Code></Error>").into_bytes() }
     }
+
+    fn text(&self) -> Vec<u8> {
+        let Self { status, generation, body } = self;
+        let generation = generation.map_or(String::new(), |generation| {
+            format!("etag: \"{generation}\"\r\nx-goog-generation: {generation}\r\n")
+        });
+        let head = format!(
+            "HTTP/1.1 {status}\r\n{generation}last-modified: Sun, 01 Mar 2026 12:00:00 GMT\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        [head.as_bytes(), body].concat()
+    }
 }
 
 impl Bucket {
@@ -72,9 +83,10 @@ impl Bucket {
             ["prefix", "continuation-token"].map(|key| asked.get(key).map_or("", String::as_str));
         let mut names: Vec<_> =
             self.objects.keys().filter(|name| name.starts_with(prefix) && name.as_str() > after).collect();
-        let rest = if names.len() > PAGE { names.split_off(PAGE) } else { Vec::new() };
+        let is_last = names.len() <= PAGE;
+        names.truncate(PAGE);
         let mut page = String::from("<ListBucketResult>");
-        if let (Some(last), false) = (names.last(), rest.is_empty()) {
+        if let (Some(last), false) = (names.last(), is_last) {
             page += &format!("<NextContinuationToken>{last}</NextContinuationToken>");
         }
         for name in names {
@@ -100,44 +112,11 @@ impl Bucket {
     }
 }
 
-fn serve(bucket: &Mutex<Bucket>, stream: &TcpStream) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    loop {
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            if reader.read_line(&mut head).unwrap_or(0) == 0 {
-                return;
-            }
-        }
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-        let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
-        reader.read_exact(&mut body).unwrap();
-        let Answer { status, generation, body } = bucket.lock().unwrap().answer(&head, body);
-        let generation = generation.map_or(String::new(), |generation| {
-            format!("etag: \"{generation}\"\r\nx-goog-generation: {generation}\r\n")
-        });
-        let head = format!(
-            "HTTP/1.1 {status}\r\n{generation}last-modified: Sun, 01 Mar 2026 12:00:00 GMT\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        );
-        if (&*stream).write_all(&[head.as_bytes(), &body].concat()).is_err() {
-            return;
-        }
-    }
-}
-
 /// A bucket on a server that listens until the test ends, its URL, and the service account that the URL names.
 fn start() -> (Arc<Mutex<Bucket>>, String, NamedTempFile) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
     let bucket = Arc::new(Mutex::new(Bucket::default()));
     let served = Arc::clone(&bucket);
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let served = Arc::clone(&served);
-            thread::spawn(move || serve(&served, &stream.unwrap()));
-        }
-    });
+    let port = http_stub(move |head, body| served.lock().unwrap().answer(head, body.to_vec()).text());
     let mut account = NamedTempFile::new().unwrap();
     account
         .write_all(br#"{"client_email": "floe@example", "private_key": "-", "private_key_id": "-", "disable_oauth": true}"#)

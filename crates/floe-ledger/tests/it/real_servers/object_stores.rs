@@ -3,18 +3,15 @@
 //! `scripts/test --skip-stores` leaves out every test in here, by the name of this module.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use floe::Name;
 use floe::ledger::LedgerError;
 use floe::ledger::conformance::{self, Realm};
 use floe_ledger::{OpenError, Opening};
-use floe_testbed::{Azurite, Minio, Proxy};
+use floe_testbed::{Azurite, Minio, Proxy, http_stub};
 
 use super::faults::{Rig, faults, open};
 use super::realm_of;
@@ -272,55 +269,30 @@ struct Stub {
 impl Stub {
     /// Listens until the test ends.
     fn start(&self) -> u16 {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
         let stub = self.clone();
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let stub = stub.clone();
-                thread::spawn(move || stub.serve(&stream.unwrap()));
-            }
-        });
-        port
+        http_stub(move |head, body| stub.answer(&head.to_lowercase(), body.to_vec()))
     }
 
     fn set(&self, mode: &str) {
         mode.clone_into(&mut self.mode.lock().unwrap());
     }
 
-    fn serve(&self, stream: &TcpStream) {
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        loop {
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                if reader.read_until(b'\n', &mut head).unwrap_or(0) == 0 {
-                    return;
-                }
-            }
-            let head = String::from_utf8(head).unwrap().to_lowercase();
-            let header =
-                |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-            let mut body = vec![0; header("content-length: ").map_or(0, |length| length.parse().unwrap())];
-            reader.read_exact(&mut body).unwrap();
-            let [method, path] = head.split(' ').take(2).collect::<Vec<_>>().try_into().unwrap();
-            let (status, length, body) = match self.mode.lock().unwrap().as_str() {
-                "page" => ("200 OK", None, b"<html>log in, please</html>".to_vec()),
-                "endless" => ("200 OK", Some(1_000_000_000_000_u64), b"x".repeat(100_000)),
-                "nothing" => ("404 Not Found", None, b"<html>nothing is here</html>".to_vec()),
-                "long error" => ("501 Not Implemented", None, b"x".repeat(10_000_000)),
-                "skewed" => ("403 Forbidden", None, SKEWED.to_vec()),
-                mode => self.store(mode, [method, path], &header, body),
-            };
-            let length = length.unwrap_or(body.len() as u64);
-            let date = "last-modified: Sun, 01 Mar 2026 12:00:00 GMT";
-            let tag = self.objects.lock().unwrap().get(path).map_or_else(|| tag(b""), |body| tag(body));
-            let head =
-                format!("HTTP/1.1 {status}\r\netag: {tag}\r\n{date}\r\ncontent-length: {length}\r\n\r\n");
-            // A client that has read enough closes.
-            if (&*stream).write_all(&[head.as_bytes(), &body].concat()).is_err() {
-                return;
-            }
-        }
+    fn answer(&self, head: &str, body: Vec<u8>) -> Vec<u8> {
+        let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+        let [method, path] = head.split(' ').take(2).collect::<Vec<_>>().try_into().unwrap();
+        let (status, length, body) = match self.mode.lock().unwrap().as_str() {
+            "page" => ("200 OK", None, b"<html>log in, please</html>".to_vec()),
+            "endless" => ("200 OK", Some(1_000_000_000_000_u64), b"x".repeat(100_000)),
+            "nothing" => ("404 Not Found", None, b"<html>nothing is here</html>".to_vec()),
+            "long error" => ("501 Not Implemented", None, b"x".repeat(10_000_000)),
+            "skewed" => ("403 Forbidden", None, SKEWED.to_vec()),
+            mode => self.store(mode, [method, path], &header, body),
+        };
+        let length = length.unwrap_or(body.len() as u64);
+        let date = "last-modified: Sun, 01 Mar 2026 12:00:00 GMT";
+        let tag = self.objects.lock().unwrap().get(path).map_or_else(|| tag(b""), |body| tag(body));
+        let head = format!("HTTP/1.1 {status}\r\netag: {tag}\r\n{date}\r\ncontent-length: {length}\r\n\r\n");
+        [head.as_bytes(), &body].concat()
     }
 
     fn store(

@@ -1,12 +1,11 @@
 //! What is not an answer of Consul's, and what is one of an overloaded Consul.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use floe::ledger::LedgerError;
-use floe_testbed::Consul;
+use floe_testbed::{Consul, http_stub};
 
 use super::{apart, open};
 use crate::{ask, got, says};
@@ -18,44 +17,17 @@ struct Front(Arc<Mutex<Option<String>>>);
 impl Front {
     /// Listens until the test ends, and returns its port.
     fn before(&self, server: u16) -> u16 {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (port, front) = (listener.local_addr().unwrap().port(), self.clone());
-        thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let front = front.clone();
-                thread::spawn(move || front.serve(stream, server));
-            }
-        });
-        port
+        let front = self.clone();
+        http_stub(move |head, body| {
+            let said = front.0.lock().unwrap().clone();
+            said.unwrap_or_else(|| pass(server, head, body)).into_bytes()
+        })
     }
 
     fn say(&self, status: &str, headers: &str, body: &str) {
         let length = body.len();
         let said = format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\n\r\n{body}");
         *self.0.lock().unwrap() = Some(said);
-    }
-
-    /// Answers the requests of a connection.
-    fn serve(&self, mut client: TcpStream, server: u16) {
-        let mut reader = BufReader::new(client.try_clone().unwrap());
-        loop {
-            let (mut head, mut length) = (String::new(), 0);
-            for line in reader.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty()) {
-                if let Some(told) = line.strip_prefix("content-length: ") {
-                    length = told.parse().unwrap();
-                }
-                head += &format!("{line}\r\n");
-            }
-            let mut body = vec![0; length];
-            if head.is_empty() || reader.read_exact(&mut body).is_err() {
-                return;
-            }
-            let said = self.0.lock().unwrap().clone();
-            let answer = said.unwrap_or_else(|| pass(server, &head, &body));
-            if client.write_all(answer.as_bytes()).is_err() {
-                return;
-            }
-        }
     }
 }
 
