@@ -236,8 +236,7 @@ fn only_a_write_of_its_own_record_refuses_a_swap(fresh: &dyn Fn() -> StoreRealm)
     const SWAPS: usize = 20;
     let realm = fresh();
     let connections: Vec<_> = (0..CONNECTIONS).map(|_| realm.connect()).collect();
-    let read = connections[0].key("s/10/0");
-    let base = connections[0].key("");
+    let [swapped, all] = ["s/10/0", ""].map(|rest| connections[0].key(rest));
     let swap = |caller: usize| {
         let connection = &connections[caller];
         let key = connection.key(&format!("s/10/{caller}"));
@@ -249,8 +248,8 @@ fn only_a_write_of_its_own_record_refuses_a_swap(fresh: &dyn Fn() -> StoreRealm)
     let read = |caller: usize| {
         let connection = &connections[caller];
         for _ in 0..SWAPS {
-            connection.read(&read);
-            done(connection.store.list(&base, "", 1_000));
+            connection.read(&swapped);
+            done(connection.store.list(&all, "", 1_000));
         }
     };
     together(CONNECTIONS, |caller| match caller % 2 {

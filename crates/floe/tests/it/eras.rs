@@ -3,11 +3,12 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
 
 use floe::{Definition, Generator, Layout, MintError, Outcome, Segment};
 
+use crate::executor::Woken;
 use crate::status::{NOW, Rig};
 
 /// 4,096 IDs of each of 20 milliseconds, of which ten may be minted ahead.
@@ -208,15 +209,6 @@ fn a_caller_whose_window_never_came_hears_of_the_ledger_and_not_of_the_clock() {
     assert!(cause.contains("did not answer"), "{cause}");
 }
 
-#[derive(Default)]
-struct Woken(AtomicU64);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 #[test]
 fn a_future_is_woken_when_its_time_has_come_and_not_a_millisecond_before_or_after() {
     let rig = Rig::at(NOW);
@@ -230,7 +222,7 @@ fn a_future_is_woken_when_its_time_has_come_and_not_a_millisecond_before_or_afte
     for passed in 1..=20 {
         pass(&rig, 1);
         rig.manual.turn();
-        assert_eq!(woken.0.load(Ordering::Relaxed), u64::from(passed == 20), "after {passed} ms");
+        assert_eq!(woken.times(), u64::from(passed == 20), "after {passed} ms");
     }
     assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
 }

@@ -1,32 +1,21 @@
 //! A floe by a clock that stands, as the tests of other programs use it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use floe::layout::Width;
 use floe::ledger::Memory;
 use floe::{
-    DatedShape, Definition, FixedClock, Floe, Generator, Layout, MintError, Name, NameOptions, Overflow,
-    StopReason, Stopped, UnixMillis, WorkerChoice,
+    Builder, DatedShape, Definition, FixedClock, Floe, Generator, Layout, MintError, Name, NameOptions,
+    Overflow, StopReason, Stopped, UnixMillis, WorkerChoice,
 };
 
-use crate::executor::block_on;
+use crate::executor::{Woken, block_on};
 use crate::faulty::within;
 
 /// 2026-11-23T10:00:00Z.
 const AT: UnixMillis = UnixMillis::new(1_795_428_000_000);
-
-/// Whether a future was woken.
-#[derive(Default)]
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 #[test]
 fn its_ids_are_the_same_in_each_run() {
@@ -79,6 +68,12 @@ fn a_clock_that_steps_back_is_held_through_and_one_that_is_far_off_stops() {
     assert!(second < orders.mint().unwrap());
 }
 
+/// A floe by a clock that stands.
+fn standing(builder: Builder) -> (Floe, FixedClock) {
+    let clock = FixedClock::at(AT);
+    (builder.worker(WorkerChoice::Fixed(7)).clock(&clock).open(Memory::default()).unwrap(), clock)
+}
+
 /// A name whose IDs never tell a time that has not come.
 fn never_ahead(floe: &Floe, layout: Layout) -> Generator {
     let definition = Definition::Snowflake { layout, own: false };
@@ -88,9 +83,7 @@ fn never_ahead(floe: &Floe, layout: Layout) -> Generator {
 
 #[test]
 fn a_call_that_no_time_can_help_gives_up() {
-    let clock = FixedClock::at(AT);
-    let builder = Floe::builder().max_wait(Duration::from_millis(20)).worker(WorkerChoice::Fixed(7));
-    let floe = builder.clock(&clock).open(Memory::default()).unwrap();
+    let (floe, clock) = standing(Floe::builder().max_wait(Duration::from_millis(20)));
     let orders = never_ahead(&floe, Layout::TWITTER);
     // The first window may take longer than a call waits, on a machine that does much else.
     within(Duration::from_secs(10), || match orders.mint_many(4_096) {
@@ -106,9 +99,7 @@ fn a_call_that_no_time_can_help_gives_up() {
 /// The window was there, and the time was not: a retry may be too early, and nothing is wrong with the ledger.
 #[test]
 fn a_batch_that_waits_for_a_tick_gives_up_as_busy_also_where_it_began_with_a_window() {
-    let clock = FixedClock::at(AT);
-    let builder = Floe::builder().max_wait(Duration::from_secs(2)).worker(WorkerChoice::Fixed(7));
-    let floe = builder.clock(&clock).open(Memory::default()).unwrap();
+    let (floe, _clock) = standing(Floe::builder().max_wait(Duration::from_secs(2)));
     let orders = never_ahead(&floe, Layout::TWITTER);
     let waited = orders.mint_many(4_097).unwrap_err();
     assert!(matches!(waited, MintError::Busy { .. }), "{waited}");
@@ -117,9 +108,7 @@ fn a_batch_that_waits_for_a_tick_gives_up_as_busy_also_where_it_began_with_a_win
 /// Who waits is woken by the clock, and not by the time of the day.
 #[test]
 fn a_call_goes_on_when_the_clock_is_moved() {
-    let clock = FixedClock::at(AT);
-    let builder = Floe::builder().max_wait(Duration::from_secs(600)).worker(WorkerChoice::Fixed(7));
-    let floe = builder.clock(&clock).open(Memory::default()).unwrap();
+    let (floe, clock) = standing(Floe::builder().max_wait(Duration::from_secs(600)));
     let orders = never_ahead(&floe, Layout::TWITTER);
     orders.mint_many(4_096).unwrap();
     let waiting = [orders.clone(), orders];
@@ -135,12 +124,8 @@ fn a_call_goes_on_when_the_clock_is_moved() {
 /// The time to a tick of a minute, as the clock counted it before it was moved, is no reason to wait for it.
 #[test]
 fn a_call_that_waits_for_a_far_tick_is_woken_when_the_clock_is_moved_there() {
-    let clock = FixedClock::at(AT);
-    let builder = Floe::builder()
-        .window(Duration::from_secs(600))
-        .max_wait(Duration::from_secs(600))
-        .worker(WorkerChoice::Fixed(7));
-    let floe = builder.clock(&clock).open(Memory::default()).unwrap();
+    let (floe, clock) =
+        standing(Floe::builder().window(Duration::from_secs(600)).max_wait(Duration::from_secs(600)));
     let minutes = Layout::new("time:20 worker:4 sequence:1", 60_000, AT, Width::Narrow).unwrap();
     let orders = never_ahead(&floe, minutes);
     orders.mint_many(2).unwrap();
@@ -148,9 +133,9 @@ fn a_call_that_waits_for_a_far_tick_is_woken_when_the_clock_is_moved_there() {
     let waker = Waker::from(Arc::clone(&woken));
     let mut waiting = Box::pin(orders.mint_async());
     assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-    assert!(!woken.0.load(Ordering::Relaxed));
+    assert_eq!(woken.times(), 0);
     clock.advance(Duration::from_secs(60));
-    assert!(woken.0.load(Ordering::Relaxed), "it is called by who moves the clock");
+    assert!(woken.times() > 0, "it is called by who moves the clock");
     let Poll::Ready(id) = waiting.as_mut().poll(&mut Context::from_waker(&waker)) else {
         panic!("it waits on")
     };

@@ -140,9 +140,8 @@ fn a_lost_fixed_slot_is_minted_in_to_its_end_then_told_and_then_recovers() {
     assert_eq!(rig.mint_in(&stream), SLOT, "it is free again, and ours");
 }
 
-/// Not a moment before, since the node still mints in it, and not a moment after.
-#[test]
-fn a_lost_fixed_slot_is_asked_for_at_the_end_of_its_window_and_goes_back_to_nobody() {
+/// A node whose renewal was refused since another one has its slot from then on, and when its own window ends.
+fn lost() -> (Rig, Arc<Stream>, u64) {
     let (mut rig, stream) = fixed(&Memory::default(), 1);
     rig.mint_in(&stream);
     let held_to = rig.mark(&key());
@@ -150,6 +149,13 @@ fn a_lost_fixed_slot_is_asked_for_at_the_end_of_its_window_and_goes_back_to_nobo
     rig.hands.pass(WINDOW / 2);
     stream.shared.want(1);
     rig.settle();
+    (rig, stream, held_to)
+}
+
+/// Not a moment before, since the node still mints in it, and not a moment after.
+#[test]
+fn a_lost_fixed_slot_is_asked_for_at_the_end_of_its_window() {
+    let (mut rig, stream, held_to) = lost();
     rig.hands.pass(held_to - rig.now() - 1);
     stream.shared.want(1);
     rig.step();
@@ -159,14 +165,11 @@ fn a_lost_fixed_slot_is_asked_for_at_the_end_of_its_window_and_goes_back_to_nobo
     rig.hands.pass(1);
     stream.shared.want(1);
     assert_eq!(rig.reserve().1.key, key());
-    let (mut rig, stream) = fixed(&rig.ledger, 2);
-    rig.hands.pass(held_to + 3_000 - rig.now());
-    rig.mint_in(&stream);
-    let held_to = rig.mark(&key());
-    rig.other(&key(), held_to, 3_000, Some(&note("elsewhere")));
-    rig.hands.pass(WINDOW / 2);
-    stream.shared.want(1);
-    rig.settle();
+}
+
+#[test]
+fn a_lost_slot_is_given_back_to_nobody() {
+    let (mut rig, ..) = lost();
     rig.node.close(&rig.clock);
     rig.collect();
     assert!(rig.calls.is_empty(), "the record is another node's: {:?}", rig.calls);

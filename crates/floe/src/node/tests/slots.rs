@@ -551,13 +551,19 @@ fn refuse_all(rig: &mut Rig) -> usize {
     probes
 }
 
-/// Slots that were all taken once say nothing about later, when the node has had one and lost it.
-#[test]
-fn who_loses_a_slot_looks_at_all_others_also_after_a_time_when_all_were_taken() {
+/// A node that has found each slot to be somebody's.
+fn all_taken() -> (Rig, Arc<Stream>) {
     let mut rig = Rig::new(&Memory::default(), 3);
     let stream = rig.twitter();
     rig.mint(&stream);
     assert_eq!(refuse_all(&mut rig), 1_024);
+    (rig, stream)
+}
+
+/// Slots that were all taken once say nothing about later, when the node has had one and lost it.
+#[test]
+fn who_loses_a_slot_looks_at_all_others_also_after_a_time_when_all_were_taken() {
+    let (mut rig, stream) = all_taken();
     let look = rig.clock.look();
     rig.hands.pass(rig.node.deadline(&look).unwrap().since(look.mono));
     rig.mint(&stream);
@@ -576,10 +582,7 @@ fn who_loses_a_slot_looks_at_all_others_also_after_a_time_when_all_were_taken() 
 /// Nor do they after the clock has moved: the machine may have slept for a day.
 #[test]
 fn in_a_new_era_a_node_looks_at_all_slots_as_at_its_start() {
-    let mut rig = Rig::new(&Memory::default(), 3);
-    let stream = rig.twitter();
-    rig.mint(&stream);
-    assert_eq!(refuse_all(&mut rig), 1_024);
+    let (mut rig, stream) = all_taken();
     rig.clock.invalidate();
     rig.mint(&stream);
     assert_eq!(refuse_all(&mut rig), 1_024);
