@@ -490,7 +490,7 @@ pub(crate) enum Marks {
 
 #[derive(Args, Debug)]
 pub(crate) struct Raise {
-    /// The name; with --kind, one that does not exist yet is made
+    /// The name. Without --kind it must exist; with --kind, a name that does not exist yet is made
     pub(crate) name: String,
     /// The next ID will be at least this; for a dated name, an ID as it is printed
     #[arg(long, value_name = "N", allow_hyphen_values = true)]

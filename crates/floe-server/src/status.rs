@@ -104,13 +104,13 @@ impl Status {
                 "This server knows the token, but the token is not for this name. A [[token]] lists its names and patterns in `names`."
             }
             Self::Busy => {
-                "The call met a limit, which the detail names: the time to wait for IDs or for the ledger (limits.max_wait), memory, connections, or names. Ask again after the time in Retry-After."
+                "The call met a limit, which the detail names: the time to wait for IDs or for the ledger (limits.max_wait), memory, connections, or new names within an hour. Ask again after the time in Retry-After."
             }
             Self::Unavailable => {
                 "The ledger is out of reach, and nothing that was reserved is left. Ask again after the time in Retry-After; minting resumes within a second of the ledger's return."
             }
             Self::Exhausted => {
-                "The name needs something that is used up: the layout's time bits, the 63 bits of a number, the slots of the realm, or the allowed number of new names. Or the name has ended: it was retired, or is long past the day in it. The detail says which, and the way out."
+                "The name needs something that is used up: the layout's time bits, the 63 bits of a number, the slots of the realm, or the names that a token may make (max_names). Or the name has ended: it was retired, or is long past the day in it. The detail says which, and the way out."
             }
             Self::Stopped => {
                 "Minting on could repeat an ID (the name's definition is not the one in the ledger, its record is missing, or the ledger is not the one that it was), or a clock is wrong. The detail says which, and the way out."
