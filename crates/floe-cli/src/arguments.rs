@@ -489,8 +489,9 @@ pub(crate) enum Marks {
 }
 
 #[derive(Args, Debug)]
+#[command(mut_arg("kind", |kind| kind.help("segment, counter or dated")))]
 pub(crate) struct Raise {
-    /// The name. Without --kind it must exist; with --kind, a name that does not exist yet is made
+    /// The name; if it does not exist yet, --kind makes it
     pub(crate) name: String,
     /// The next ID will be at least this; for a dated name, an ID as it is printed
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
