@@ -17,6 +17,7 @@ use crate::supply::SegmentSupply;
 use crate::ticket::Ticket;
 use crate::time::Reading;
 
+mod asking;
 mod at_hand;
 mod closing;
 mod counts;
