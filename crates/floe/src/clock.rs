@@ -262,7 +262,7 @@ impl Steady {
         self.era += u64::from(right < self.time);
         (self.time, self.doubted, self.slewed) = (right.min(self.time), None, 0);
         // A wall clock that was ahead has hidden what the predecessor's mark added.
-        self.lead_ms = self.agreed_lead_ms.min(self.time.since(wall));
+        self.lead_ms = self.agreed_lead_ms;
         let behind = u64::try_from(self.time.since(wall)).unwrap_or(0);
         self.state = match behind {
             0 => ClockState::Level,
@@ -314,7 +314,7 @@ impl Steady {
         } else if behind <= max_hold_ms {
             // The time does not converge towards a wall clock that is known to be wrong.
             self.slewed += if self.is_contradicted(wall) { 0 } else { elapsed };
-            let lost = (self.slewed / SLEW).min(elapsed);
+            let lost = self.slewed / SLEW;
             self.slewed -= lost * SLEW;
             let held = self.time.plus(i64::try_from(elapsed - lost).unwrap_or(i64::MAX));
             // After a long time without a look. A part of it would have been refused.

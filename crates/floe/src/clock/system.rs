@@ -70,7 +70,7 @@ pub(crate) fn clock(policy: ClockPolicy) -> Arc<Clock> {
     clock
 }
 
-fn run(clock: &Weak<Clock>) {
+pub(super) fn run(clock: &Weak<Clock>) {
     let mut idle = IDLE_ROUNDS;
     loop {
         if idle >= IDLE_ROUNDS {

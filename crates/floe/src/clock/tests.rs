@@ -7,6 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod bounds;
+
 const START: i64 = 1_700_000_000_000;
 const SECOND: i64 = 1_000;
 const HOUR: i64 = 3_600 * SECOND;
