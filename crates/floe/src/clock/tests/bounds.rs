@@ -108,8 +108,8 @@ fn the_first_millisecond_of_1970_is_sane_and_its_beginning_is_not() {
 /// It would otherwise become another era, and IDs that were minted in that one would be minted again.
 #[test]
 fn a_time_that_a_stamp_has_no_room_for_leaves_its_era_alone() {
-    let stamp = Stamp::new(3, UnixMillis::new(1 << TIME_BITS));
-    assert_eq!((stamp.era(), stamp.millis()), (3, 0));
+    let stamp = Stamp::new(2, UnixMillis::new(1 << TIME_BITS));
+    assert_eq!((stamp.era(), stamp.millis()), (2, 0));
     let stamp = Stamp::new(3, UnixMillis::new((1 << TIME_BITS) - 1));
     assert_eq!((stamp.era(), stamp.millis()), (3, (1 << TIME_BITS) - 1));
 }
@@ -120,6 +120,13 @@ fn a_predecessors_mark_is_at_hand_at_once() {
     clock.tick();
     assert!(clock.start_at(UnixMillis::new(START + SECOND)));
     assert_eq!(clock.at_hand().map(Stamp::time), Some(UnixMillis::new(START + SECOND)));
+}
+
+#[test]
+fn the_wall_clock_alone_is_that_of_the_machine() {
+    let now = system::System::new().read().wall.get();
+    let nanos = system::wall_nanos().expect("a machine whose clock is right");
+    assert!(i64::try_from(nanos / 1_000_000).unwrap().abs_diff(now) < 10_000, "{nanos} beside {now} ms");
 }
 
 /// The machine's clocks, and how often they were read.
