@@ -22,6 +22,8 @@ mod registered;
 mod row;
 mod segment;
 mod snowflake;
+#[cfg(test)]
+mod tests;
 mod text;
 mod words;
 
