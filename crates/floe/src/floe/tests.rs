@@ -2,6 +2,11 @@ use super::builder::{EMBEDDED_WINDOW_MS, MAX_WAIT, SHARED_WINDOW_MS};
 use super::*;
 use crate::time::millis;
 
+mod defining;
+mod opening;
+mod rig;
+mod status;
+
 /// A number in words, as the pages write small ones.
 fn word(number: u64) -> &'static str {
     match number {

@@ -1,0 +1,188 @@
+//! How a name comes into service, and goes out of it.
+
+use super::rig::{NOW, Rig, name};
+use super::*;
+use crate::form::{Key as FormKey, KeyId, Keys};
+use crate::layout::Width;
+use crate::manual::Op;
+
+fn marks(ledger: &dyn Ledger) -> Vec<(String, u64)> {
+    let records = ledger.list("", "", 99).unwrap();
+    records.into_iter().map(|record| (record.key, record.mark)).collect()
+}
+
+/// A binding is permanent.
+#[test]
+fn a_layout_that_cannot_be_minted_here_is_refused_before_the_name_is_bound() {
+    let epoch = UnixMillis::new(1_577_836_800_000);
+    let wide = Layout::new("time:43 server:24 sequence:18", 1, epoch, Width::Wide).unwrap();
+    let floe = Floe::open(Memory::default()).unwrap();
+    floe.snowflake("events", wide.clone()).unwrap_err();
+    assert_eq!(floe.stored(&name("events")), Ok(None));
+    floe.wide_snowflake("events", wide).unwrap();
+    let outside = Floe::builder().worker(WorkerChoice::Fixed(1_024)).open(Memory::default()).unwrap();
+    let refused = outside.snowflake("orders", Layout::TWITTER).unwrap_err().to_string();
+    assert!(refused.contains("1024"), "{refused}");
+    assert_eq!(outside.stored(&name("orders")), Ok(None));
+}
+
+/// A mark is listed, saved and raised as one of a name that counts.
+#[test]
+fn a_name_has_a_mark_where_its_numbers_are_counted_and_a_check_of_its_key_has_none() {
+    let ledger = Memory::default();
+    let floe = Floe::open(ledger.clone()).unwrap();
+    floe.snowflake("orders", Layout::TWITTER).unwrap();
+    let key = "000102030405060708090a0b0c0d0e0f".parse::<FormKey>().unwrap();
+    let keys = Keys::new().with(KeyId::new(1), key).unwrap();
+    let form: Form = "sealed key=1 keyid=2bits base32".parse().unwrap();
+    floe.formed("tickets", Definition::SEGMENT, form.with_keys(&keys).unwrap()).unwrap();
+    let names: Vec<_> = ledger.names("", 9).unwrap().into_iter().map(|(name, _)| name).collect();
+    assert!(names.len() == 3 && names.iter().filter(|name| Name::is_note(name)).count() == 1, "{names:?}");
+    assert_eq!(marks(&ledger), [("n/tickets".to_owned(), 0)]);
+}
+
+#[test]
+fn a_name_that_is_bound_to_another_kind_gets_no_mark_to_begin_at() {
+    let ledger = Memory::default();
+    Floe::open(ledger.clone()).unwrap().snowflake("orders", Layout::TWITTER).unwrap();
+    let floe = Floe::open(ledger.clone()).unwrap();
+    let refused = floe.define_from(&name("orders"), &Definition::SEGMENT, &NameOptions::default(), 500);
+    assert!(matches!(refused, Err(DefineError::Mismatch { .. })), "{refused:?}");
+    assert_eq!(marks(&ledger), []);
+}
+
+#[test]
+fn a_name_begins_at_its_second_number_as_at_any_other_and_at_its_first_by_itself() {
+    for first in [1, 2, 3, 500] {
+        let ledger = Memory::default();
+        let floe = Floe::open(ledger.clone()).unwrap();
+        let handle = floe.define(&name("tickets"), &Definition::SEGMENT, &NameOptions::default()).unwrap();
+        assert_eq!(floe.begin_at(&handle, first), Ok(None));
+        assert_eq!(marks(&ledger), [("n/tickets".to_owned(), first - 1)]);
+        assert_eq!(floe.segment("tickets").unwrap().mint().map(Id::get), Ok(first));
+    }
+}
+
+/// A ledger that answers no reservation.
+struct Mute(Memory);
+
+impl Ledger for Mute {
+    crate::__hand_on!(self => self.0; give_back bind definition names raise list realm_id describe is_shared);
+    fn reserve(&self, _: &Reserve) -> Result<Reply, LedgerError> {
+        Err(LedgerError::Unavailable("mute".to_owned()))
+    }
+}
+
+#[test]
+fn a_name_that_begins_at_its_first_number_asks_the_ledger_for_no_mark() {
+    let floe = Floe::open(Mute(Memory::default())).unwrap();
+    let (tickets, options) = (name("tickets"), NameOptions::default());
+    let (handle, begun) = floe.define_from(&tickets, &Definition::Counter, &options, 1).unwrap();
+    assert_eq!(begun, Beginning::Here);
+    assert_eq!(floe.begin_at(&handle, 1), Ok(None));
+    assert!(matches!(floe.begin_at(&handle, 2), Err(DefineError::Unavailable(_))));
+}
+
+/// Somebody has deleted it; what was minted from it would come again.
+#[test]
+fn a_bound_name_whose_record_is_missing_does_not_begin_anew() {
+    let ledger = Memory::default();
+    let floe = Floe::open(ledger.clone()).unwrap();
+    let handle = floe.define(&name("tickets"), &Definition::SEGMENT, &NameOptions::default()).unwrap();
+    assert!(ledger.lose(&Key::name(&name("tickets"))));
+    let begun = floe.begin_at(&handle, 500);
+    assert!(matches!(begun, Err(DefineError::Stopped(_))), "{begun:?}");
+    assert_eq!(marks(&ledger), []);
+}
+
+/// A ledger on which another thread of the process serves `others` while `orders` is being bound.
+struct Meanwhile {
+    ledger: Memory,
+    floe: OnceLock<Floe>,
+}
+
+fn ahead(millis: u64) -> NameOptions {
+    NameOptions { max_ahead: std::time::Duration::from_millis(millis), ..NameOptions::default() }
+}
+
+impl Ledger for Meanwhile {
+    crate::__hand_on!(self => self.ledger; reserve give_back definition names raise list realm_id describe is_shared);
+    fn bind(&self, bound: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
+        if bound.as_str() == "orders" {
+            let floe = self.floe.get().unwrap();
+            floe.define(&name("others"), &Layout::TWITTER.into(), &ahead(20)).unwrap();
+        }
+        self.ledger.bind(bound, definition, marked)
+    }
+}
+
+#[test]
+fn names_that_are_defined_at_once_do_not_share_a_generator_of_other_options() {
+    for (millis, is_served) in [(20, true), (10, false)] {
+        let ledger = Arc::new(Meanwhile { ledger: Memory::default(), floe: OnceLock::new() });
+        // It mints nothing, so it may stay open with the ledger that holds it.
+        let floe = Rig::with(Floe::builder(), Arc::clone(&ledger), NOW).floe;
+        ledger.floe.set(floe.clone()).unwrap();
+        let defined = floe.define(&name("orders"), &Layout::TWITTER.into(), &ahead(millis));
+        assert_eq!(defined.is_ok(), is_served, "{defined:?}");
+        if let Err(refused) = defined {
+            assert!(refused.to_string().contains("need the same start and max_ahead"), "{refused}");
+        }
+    }
+}
+
+/// The server starts all the same, and mints when the clock is right.
+#[test]
+fn a_name_is_defined_while_the_clock_shows_a_time_that_cannot_be() {
+    let rig = Rig::with(Floe::builder(), Memory::default(), UnixMillis::new(-1));
+    let orders = rig.floe.snowflake("orders", Layout::TWITTER).unwrap();
+    orders.try_mint().unwrap_err();
+    assert_eq!(rig.told("orders").left, 0, "no window, although the layout's epoch is ahead of that time");
+    rig.clock.step_to(NOW);
+    orders.try_mint().unwrap();
+    rig.settle();
+    assert_eq!(orders.try_mint_many(1).unwrap().unwrap().count(), 1);
+}
+
+#[test]
+fn a_definition_that_cannot_be_is_not_served_before_it_is_bound_either() {
+    let floe = Floe::open(Memory::default()).unwrap();
+    let short = Definition::Formed(Box::new("uuid7".parse().unwrap()), "base62 bits=64".parse().unwrap());
+    assert!(short.check().is_err());
+    assert!(floe.define_unbound(&name("users"), &short).is_err());
+    assert!(floe.status().names.is_empty());
+}
+
+/// With another one, its IDs would not be in order any more.
+#[test]
+fn a_name_that_is_served_unbound_keeps_its_minter() {
+    let floe = Floe::open(Memory::default()).unwrap();
+    let served = || floe.define_unbound(&name("users"), &"ulid".parse().unwrap()).unwrap();
+    let handles = [served(), served()];
+    let ids: Vec<_> =
+        (0..100).map(|at| handles[at % 2].mint_many(1).unwrap().next().unwrap().to_string()).collect();
+    assert!(ids.is_sorted(), "{ids:?}");
+}
+
+#[test]
+fn a_name_that_needs_no_ledger_is_unloaded_without_it() {
+    let floe = Floe::open(Memory::default()).unwrap();
+    floe.define(&name("users"), &"uuid7".parse().unwrap(), &NameOptions::default()).unwrap();
+    assert!(floe.unload(&name("users")));
+    assert!(floe.status().names.is_empty());
+}
+
+#[test]
+fn the_nodes_thread_hears_of_what_an_unloaded_name_gives_back() {
+    let rig = Rig::new();
+    let options = NameOptions { min_step: 10, ..NameOptions::default() };
+    let tickets = rig.define("tickets", &Definition::SEGMENT, &options);
+    assert!(tickets.try_mint_many(1).unwrap().is_none());
+    rig.settle();
+    assert_eq!(tickets.try_mint_many(1).unwrap().unwrap().count(), 1);
+    assert!(!rig.manual.is_called());
+    assert!(rig.floe.unload(&name("tickets")));
+    assert!(rig.manual.is_called());
+    let calls = rig.manual.turn().calls;
+    assert!(matches!(calls.front().map(|call| &call.op), Some(Op::GiveBack { from: 1, .. })), "{calls:?}");
+}

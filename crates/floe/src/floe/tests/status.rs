@@ -1,0 +1,111 @@
+//! What an operator is told of each name.
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::rig::{NOW, Rig};
+use super::*;
+use crate::clock::ClockState;
+use crate::error::MintError;
+use crate::generator::Outcome;
+use crate::manual::Op;
+use crate::status::NameState;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+#[test]
+fn a_snowflakes_window_and_how_far_it_mints_ahead_are_told() {
+    let rig = Rig::new();
+    let options = NameOptions { start: Some(Start::Zero), ..NameOptions::default() };
+    let handle = rig.define("orders", &Layout::TWITTER.into(), &options);
+    let orders: &Generator = handle.get().unwrap();
+    let told = || {
+        let told = rig.told("orders");
+        assert_eq!((told.state, told.horizon), (NameState::Ready, Some(Layout::TWITTER.horizon())));
+        (told.left, told.ahead_ms)
+    };
+    assert_eq!(told(), (0, 0), "nothing is reserved");
+    assert_eq!(orders.try_mint(), Ok(Outcome::NeedWindow));
+    rig.settle();
+    let window = rig.floe.status().slots[0].window_left_ms;
+    assert!(window > 100, "{window}");
+    assert_eq!(told(), (window, 0));
+    assert_eq!(orders.try_mint_many(3 * 4_096).unwrap().unwrap().count(), 3 * 4_096);
+    assert_eq!(told(), (window, 3), "three ticks are used up");
+    rig.clock.advance(Duration::from_millis(1));
+    assert_eq!(told(), (window - 1, 2));
+    rig.clock.advance(Duration::from_millis(99));
+    assert_eq!(told(), (window - 100, 0), "the tick has come, and the next ID is of now");
+}
+
+#[test]
+fn what_is_left_of_a_segment_is_told_and_nothing_of_what_has_no_reservation() {
+    let rig = Rig::new();
+    let options = NameOptions { min_step: 10, ..NameOptions::default() };
+    let tickets = rig.define("tickets", &Definition::SEGMENT, &options);
+    assert!(tickets.try_mint_many(1).unwrap().is_none());
+    rig.settle();
+    assert_eq!(tickets.try_mint_many(3).unwrap().unwrap().count(), 3);
+    rig.define("count", &Definition::Counter, &options);
+    rig.define("users", &"uuid7".parse().unwrap(), &options);
+    for (name, left) in [("tickets", 17), ("count", 0), ("users", 0)] {
+        let told = rig.told(name);
+        let expected = (NameState::Ready, left, 0, None);
+        assert_eq!((told.state, told.left, told.ahead_ms, told.horizon), expected, "{name}");
+    }
+}
+
+/// The clock may come right; what was stopped stays so.
+#[test]
+fn a_name_that_is_stopped_says_so_whatever_the_clock_says() {
+    let rig = Rig::new();
+    let options = NameOptions::default();
+    let names = ["orders", "count"];
+    rig.define(names[0], &Layout::TWITTER.into(), &options);
+    rig.define(names[1], &Definition::Counter, &options);
+    rig.clock.step_to(NOW.plus(-5 * 3_600_000));
+    assert!(matches!(rig.told("orders").state, NameState::ClockRefused(_)));
+    assert_eq!(rig.told("count").state, NameState::Ready);
+    rig.manual.close();
+    for name in names {
+        assert_eq!(rig.told(name).state, NameState::Stopped("floe was closed".to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn an_outage_of_the_ledger_is_told_of_a_counter_for_which_somebody_waits() {
+    let rig = Rig::new();
+    let handle = rig.define("count", &Definition::Counter, &NameOptions::default());
+    let count: &Counter = handle.get().unwrap();
+    {
+        let mut waits = pin!(count.mint_async());
+        assert_eq!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending);
+        assert_eq!(rig.told("count").state, NameState::Ready, "the ledger has not failed");
+        let call = rig.manual.turn().calls.pop_front().unwrap();
+        assert!(matches!(call.op, Op::Count(_)), "{call:?}");
+        rig.manual.answer(call.id, Err(LedgerError::Unavailable("gone".to_owned())));
+        let told = NameState::Unavailable { since: NOW, cause: "gone".to_owned() };
+        assert_eq!(rig.told("count").state, told);
+    }
+    rig.clock.advance(HOUR);
+    assert!(rig.manual.turn().calls.is_empty(), "the caller has gone");
+    assert_eq!(rig.told("count").state, NameState::Ready, "nobody notices it");
+}
+
+#[test]
+fn a_rollback_through_which_the_clock_holds_is_told() {
+    let rig = Rig::new();
+    rig.clock.step_to(NOW.plus(-60_000));
+    let clock = rig.floe.status().clock;
+    assert_eq!((clock.offset_ms(), clock.held_ms()), (60_000, 60_000));
+    assert_eq!((clock.state, clock.refused), (ClockState::Holding(60_000), None));
+    rig.clock.step_to(NOW.plus(-5 * 3_600_000));
+    let error = rig.manual.glance().unwrap_err();
+    assert!(
+        matches!(&error, MintError::Stopped(stopped) if Some(&stopped.cause) == rig.floe.status().clock.refused.as_ref()),
+        "{error}"
+    );
+    rig.clock.advance(5 * HOUR);
+    assert_eq!(rig.floe.status().clock.held_ms(), 0);
+}
