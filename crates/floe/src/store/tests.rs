@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -30,10 +30,12 @@ struct Map {
     /// Whether nothing can be written or settled just now.
     is_down: Arc<AtomicBool>,
     /// What another process does right after a [`Counting::skip`].
-    after_skip: Option<AfterSkip>,
+    after_skip: Option<Then>,
+    /// What others do right after a [`Counting::put_ahead`].
+    after_put_ahead: Option<Then>,
 }
 
-type AfterSkip = fn(&Map) -> Result<(), LedgerError>;
+type Then = fn(&Map) -> Result<(), LedgerError>;
 
 /// By key: up to where it is used, and its end.
 type Ahead = BTreeMap<String, (u64, u64)>;
@@ -83,6 +85,7 @@ impl Store for Map {
     }
 
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
         assert!(limit <= 5_000, "an answer has a bound, however many the caller wants: {limit}");
         let entries = self.entries.lock().unwrap();
         let rest = entries.range::<str, _>((Excluded(after), Unbounded));
@@ -140,6 +143,8 @@ impl Counting for Map {
                 ahead.get(left).filter(|(_, until)| *until == new.start).map_or(new.start, |(used, _)| *used);
             ahead.insert(left.to_owned(), (used, new.end));
         }
+        drop(ahead);
+        self.after_put_ahead.map_or(Ok(()), |after| after(self))?;
         Ok(put)
     }
 
@@ -261,6 +266,53 @@ fn who_finds_that_another_has_reserved_ahead_looks_for_what_is_left_again() {
         assert_eq!(reply, Ok(Reply::Got { start: 165, end: 165, previous_mark: 165 }));
         assert_eq!(store.text("mark/shop/n/visits"), before);
     }
+}
+
+/// Others took it between the reservation and the look at what is left.
+#[test]
+fn a_count_whose_numbers_others_take_each_time_gives_up_after_a_hundred_tries() {
+    let take_all: Then = |store| {
+        store.ahead().clear();
+        Ok(())
+    };
+    let store = Map { ahead: Some(Arc::default()), after_put_ahead: Some(take_all), ..Map::default() };
+    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
+    ledger.bind(&name, "a counter", true).unwrap();
+    let count = ledger.count(&Reserve { create: false, ..ask(&Key::name(&name), 1) });
+    let Err(LedgerError::Unavailable(text)) = count else { panic!("{count:?}") };
+    assert!(text.starts_with("others took the numbers of `visits` at a map 100 times"), "{text}");
+    // Each has reserved for itself and 32 others.
+    let record = store.text("mark/shop/n/visits");
+    assert!(record.contains("mark 3300 start 3267 "), "{record}");
+}
+
+/// A number below one that was handed out before it.
+#[test]
+fn a_count_at_the_largest_floor_leaves_nothing_below_it_to_the_next_one() {
+    let store = Map { ahead: Some(Arc::default()), ..Map::default() };
+    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
+    ledger.bind(&name, "a counter", true).unwrap();
+    let request = Reserve { create: false, ..ask(&Key::name(&name), 1) };
+    assert_eq!(ledger.count(&request), Ok(Reply::Got { start: 0, end: 1, previous_mark: 0 }));
+    let last = ledger.count(&Reserve { floor: MAX_MARK - 1, ..request.clone() });
+    assert!(matches!(last, Ok(Reply::Got { end: MAX_MARK, .. })), "{last:?}");
+    let next = ledger.count(&request);
+    assert!(matches!(next, Err(LedgerError::Overflow { .. })), "{next:?}");
+}
+
+/// A store that errs found too few where there are enough, for a caller whose day ends before the mark.
+#[test]
+fn a_reservation_ahead_that_would_not_move_the_mark_writes_nothing() {
+    let store = Map { ahead: Some(Arc::default()), ..Map::default() };
+    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
+    ledger.bind(&name, "a counter", true).unwrap();
+    let request = Reserve { max_mark: 10, create: false, ..ask(&Key::name(&name), 5) };
+    ledger.raise(&request.key, 165).unwrap();
+    let mut change =
+        Change::reserve_ahead(Place::make(&store, "shop").unwrap(), Seen::default(), &request, Some(3..165));
+    let (asked, reply) = follow(&mut change, &store, |_, _| ());
+    assert!(asked.iter().all(|asked| asked.starts_with("get ")), "{asked:?}");
+    assert_eq!(reply, Ok(Reply::Got { start: 165, end: 165, previous_mark: 165 }));
 }
 
 /// Four processes count at once, while crashes take away what is left; their ranges are disjoint, and begin above all that was
@@ -456,6 +508,40 @@ fn a_call_on_a_record_that_was_written_before_is_one_trip() {
     assert_eq!(store.calls(), 1, "definition");
 }
 
+#[test]
+fn a_call_on_each_of_several_records_that_were_written_before_is_one_trip() {
+    let store = Map::default();
+    let ledger = store.ledger("shop");
+    let keys = [7, 8, 9].map(|worker| Key::slot(10, worker));
+    keys.iter().for_each(|key| drop(got(&ledger, &ask(key, 10))));
+    store.calls();
+    keys.iter().for_each(|key| drop(got(&ledger, &ask(key, 10))));
+    assert_eq!(store.calls(), 3);
+}
+
+#[test]
+fn a_list_that_one_answer_can_hold_is_one_trip() {
+    let store = Map::default();
+    let ledger = store.ledger("shop");
+    for name in ["a", "b", "c"] {
+        ledger.bind(&Name::new(name).unwrap(), "a definition", true).unwrap();
+    }
+    assert!(Place::find(&store, "shop").unwrap().is_some());
+    store.calls();
+    for (limit, found) in [(9, 3), (3, 3), (2, 2)] {
+        assert_eq!((ledger.names("", limit).unwrap().len(), store.calls()), (found, 1), "names, {limit}");
+        assert_eq!((ledger.list("", "", limit).unwrap().len(), store.calls()), (found, 1), "marks, {limit}");
+    }
+    assert_eq!((ledger.names("a", 9).unwrap().len(), store.calls()), (2, 1), "behind the first");
+    let realms = |limit| (Place::realms(&store, limit).unwrap().len(), store.calls());
+    assert_eq!(realms(1), (1, 1), "as many as were wanted");
+    Place::make(&store, "*check").unwrap();
+    store.calls();
+    assert_eq!(realms(9), (1, 1), "all, with one that is left out");
+    Place::make(&store, "shop").unwrap();
+    assert_eq!(store.calls(), 1, "a realm that is there is found");
+}
+
 /// A store may show a record that is not durable yet: a crash would take back what was handed out by a look at it.
 #[test]
 fn what_is_handed_out_by_a_look_alone_is_settled_first() {
@@ -520,6 +606,139 @@ fn of_thousands_of_records_the_process_forgets_those_that_nobody_asks_for() {
     store.calls();
     got(&ledger, &ask(&key, 10));
     assert_eq!(store.calls(), 3, "look, look whether it was made, reserve");
+    let others = (0..4_094).map(|other| Key::slot(21, other));
+    others.for_each(|other| assert_eq!(ledger.give_back(&other, ask(&key, 1).token, 0), Ok(false)));
+    store.calls();
+    got(&ledger, &ask(&key, 10));
+    assert_eq!(store.calls(), 1, "so many are remembered, and a call on one of them forgets no other");
+    got(&ledger, &ask(&key, 10));
+    assert_eq!(store.calls(), 1);
+}
+
+/// A store on which a call for one record sees thousands of others before it ends.
+#[derive(Default)]
+struct Crowded {
+    store: Map,
+    ledger: OnceLock<Weak<Stored<Crowded>>>,
+    was_crowded: AtomicBool,
+}
+
+impl Store for Crowded {
+    fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
+        self.store.get(key)
+    }
+
+    fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
+        let ledger = self.ledger.get().and_then(Weak::upgrade);
+        if let Some(ledger) = ledger.filter(|_| !self.was_crowded.swap(true, Ordering::SeqCst)) {
+            let token = Token::random().unwrap();
+            let others = (0..5_000).map(|other| Key::slot(20, other));
+            others.for_each(|other| assert_eq!(ledger.give_back(&other, token, 0), Ok(false)));
+        }
+        self.store.put(key, text, expected)
+    }
+
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
+        self.store.list(prefix, after, limit)
+    }
+
+    fn describe(&self) -> String {
+        self.store.describe()
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+}
+
+/// Two calls on it would race with each other, and what the first one learns would be lost.
+#[test]
+fn of_thousands_of_records_the_process_does_not_forget_one_that_is_being_written() {
+    let crowded = Crowded::default();
+    let place = Place::make(&crowded, "shop").unwrap();
+    let ledger = Arc::new(Stored::new(crowded, place));
+    let key = Key::slot(10, 7);
+    ledger.store().ledger.set(Arc::downgrade(&ledger)).unwrap();
+    got(&*ledger, &ask(&key, 10));
+    ledger.store().store.calls();
+    got(&*ledger, &ask(&key, 10));
+    assert_eq!(ledger.store().store.calls(), 1, "reserve");
+}
+
+#[test]
+fn a_ledger_on_a_store_is_shared_where_the_store_is() {
+    let crowded = Crowded::default();
+    let place = Place::make(&crowded, "shop").unwrap();
+    assert!(!Stored::new(crowded, place).is_shared());
+    assert!(Map::default().ledger("shop").is_shared(), "as a store that says nothing");
+}
+
+#[test]
+fn a_version_is_a_number_where_the_store_has_numbers() {
+    assert_eq!(Version::from(7).number(), Some(7));
+    assert_eq!((Version::new("7").as_str(), Version::new("d41d8cd9").number()), ("7", None));
+}
+
+/// The first answer was lost, and a client below the store has tried again.
+#[test]
+fn a_write_that_took_effect_and_seems_lost_to_another_is_this_calls_own() {
+    let (store, key) = (Map::default(), Key::slot(10, 7));
+    let request = ask(&key, 10);
+    got(&store.ledger("shop"), &request);
+    let place = || Place::make(&store, "shop").unwrap();
+    let lost = |_: usize, next: &Next<u64>| lose_answer(&store, next);
+    let raised = follow(&mut Change::raise(place(), Seen::default(), &key, 30), &store, lost).1;
+    assert_eq!(raised, Ok(10), "the mark before the call, not that of its own write");
+    let request = ask(&key, 10);
+    let lost = |_: usize, next: &Next<Reply>| lose_answer(&store, next);
+    let reserved = follow(&mut Change::reserve(place(), Seen::default(), &request), &store, lost).1;
+    assert_eq!(reserved, Ok(Reply::Got { start: 30, end: 40, previous_mark: 30 }));
+    let lost = |_: usize, next: &Next<bool>| lose_answer(&store, next);
+    let mut change = Change::give_back(place(), Seen::default(), &key, request.token, 35);
+    assert_eq!(follow(&mut change, &store, lost).1, Ok(true));
+    let record = store.text("mark/shop/s/10/7");
+    assert!(record.contains("mark 35 start 30 previous 30\n"), "{record}");
+}
+
+/// The write takes effect before the call's own attempt, which then finds another version.
+fn lose_answer<T>(store: &Map, next: &Next<T>) {
+    if let Next::Put { key, text, expected } = next {
+        assert!(matches!(store.put(key, text, expected.as_ref()), Ok(Put::Done(_) | Put::Conflict)));
+    }
+}
+
+/// Lets a change ask the store; `before` sees each question first. Returns the questions and the answer.
+fn follow<T: Clone>(
+    change: &mut Change<T>,
+    store: &Map,
+    mut before: impl FnMut(usize, &Next<T>),
+) -> (Vec<String>, Result<T, LedgerError>) {
+    let (mut asked, mut heard) = (Vec::new(), Heard::Nothing);
+    loop {
+        let next = change.next(heard);
+        before(asked.len(), &next);
+        asked.push(question(&next));
+        heard = match next {
+            Next::Get(key) => Heard::Entry(store.get(&key).unwrap()),
+            Next::Put { key, text, expected } => {
+                Heard::Put(store.put(&key, &text, expected.as_ref()).unwrap())
+            }
+            Next::Wait(_) => Heard::Nothing,
+            Next::Done(answer) => {
+                asked.pop();
+                return (asked, answer);
+            }
+        };
+    }
+}
+
+fn question<T>(next: &Next<T>) -> String {
+    match next {
+        Next::Get(key) => format!("get {key}"),
+        Next::Put { key, .. } => format!("put {key}"),
+        Next::Wait(_) => "wait".to_owned(),
+        Next::Done(_) => String::new(),
+    }
 }
 
 /// The waits of a call that always loses, and the error in the end.
@@ -718,7 +937,9 @@ fn ten_of_the_other_realms_that_have_a_name_are_told() {
     let (store, name) = (Map::default(), Name::new("orders").unwrap());
     let realms: Vec<String> = (10..22).map(|number| format!("realm-{number}")).collect();
     for realm in &realms {
-        store.ledger(realm).bind(&name, "a segment", true).unwrap();
+        let ledger = store.ledger(realm);
+        ledger.bind(&name, "a segment", true).unwrap();
+        ledger.raise(&Key::name(&name), 7).unwrap();
     }
     let told = |realm: &str| {
         let found = store.ledger(realm).in_other_realms(&name).unwrap();
@@ -726,6 +947,11 @@ fn ten_of_the_other_realms_that_have_a_name_are_told() {
     };
     assert_eq!(told("a realm without it"), realms[..10]);
     assert_eq!(told("realm-10"), realms[1..11], "its own is no other one");
+    let found = store.ledger("realm-10").in_other_realms(&name).unwrap();
+    assert!(found.iter().all(|elsewhere| elsewhere.mark == 7), "{found:?}");
+    store.ledger("unmarked").bind(&Name::new("users").unwrap(), "a kind without marks", false).unwrap();
+    let found = store.ledger("realm-10").in_other_realms(&Name::new("users").unwrap()).unwrap();
+    assert_eq!(found.into_iter().map(|elsewhere| elsewhere.mark).collect::<Vec<_>>(), [0]);
     let key = "mark/realm-11/n/orders";
     let version = store.get(key).unwrap().unwrap().version;
     store.put(key, "hello", Some(&version)).unwrap();

@@ -18,26 +18,7 @@ fn left_by_a_maker() -> Map {
 fn trips(store: &Map, mut before: impl FnMut(usize, &str)) -> (Vec<String>, Result<Reply, LedgerError>) {
     let place = Place::make(store, "shop").unwrap();
     let mut change = Change::reserve(place, Seen::default(), &ask(&Key::slot(10, 7), 5));
-    let (mut asked, mut heard) = (Vec::new(), Heard::Nothing);
-    loop {
-        let next = change.next(heard);
-        let question = match &next {
-            Next::Get(key) => format!("get {key}"),
-            Next::Put { key, .. } => format!("put {key}"),
-            Next::Wait(_) => "wait".to_owned(),
-            Next::Done(_) => String::new(),
-        };
-        before(asked.len(), &question);
-        heard = match next {
-            Next::Get(key) => Heard::Entry(store.get(&key).unwrap()),
-            Next::Put { key, text, expected } => {
-                Heard::Put(store.put(&key, &text, expected.as_ref()).unwrap())
-            }
-            Next::Wait(_) => Heard::Nothing,
-            Next::Done(answer) => return (asked, answer),
-        };
-        asked.push(question);
-    }
+    follow(&mut change, store, |asked, next| before(asked, &question(next)))
 }
 
 #[test]
@@ -163,6 +144,21 @@ fn a_record_is_missing_where_the_note_is_of_another_making() {
     let theirs = other.text(NOTE).replace(&realm_of(&other), &realm_of(&store));
     store.put(NOTE, &theirs, None).unwrap();
     assert_eq!(trips(&store, |_, _| ()).1, Err(LedgerError::Missing(Key::slot(10, 7))));
+}
+
+/// Somebody copied it from another realm by hand.
+#[test]
+fn a_note_of_another_realm_is_none_of_this_one() {
+    let store = left_by_a_maker();
+    note_for_another(&store);
+    let theirs = store.text(NOTE).replace(&realm_of(&store), "5f0a");
+    let version = store.get(NOTE).unwrap().unwrap().version;
+    store.put(NOTE, &theirs, Some(&version)).unwrap();
+    let answer = trips(&store, |_, _| ()).1;
+    assert!(
+        matches!(&answer, Err(LedgerError::Unfit(text)) if text.contains("another than it was")),
+        "{answer:?}"
+    );
 }
 
 /// Somebody who cleans up by hand deletes a note that was just found.
