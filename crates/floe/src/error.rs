@@ -157,3 +157,26 @@ impl MintError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server answers 503 and `Retry-After` to these alone.
+    #[test]
+    fn what_passes_by_itself_says_when_to_ask_again_and_nothing_else_does() {
+        let millis = Duration::from_millis;
+        for (error, after) in [
+            (MintError::Busy { retry: millis(250) }, Some(millis(250))),
+            (
+                MintError::Unavailable { since: UnixMillis::EPOCH, cause: "gone".to_owned() },
+                Some(millis(1_000)),
+            ),
+            (MintError::Exhausted("over".to_owned()), None),
+            (MintError::Stopped(Stopped::closed()), None),
+            (MintError::Count { asked: 0, max: 9 }, None),
+        ] {
+            assert_eq!((error.retry_after(), error.is_retryable()), (after, after.is_some()), "{error}");
+        }
+    }
+}

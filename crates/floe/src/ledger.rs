@@ -542,3 +542,17 @@ fn missing(key: &Key) -> String {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It stands for no token where a store has none.
+    #[test]
+    fn sixteen_zeros_are_no_token() {
+        assert_eq!(Token::from_bytes([0; 16]), None);
+        let mut bytes = [0; 16];
+        bytes[15] = 1;
+        assert_eq!(Token::from_bytes(bytes).map(|token| *token.as_bytes()), Some(bytes));
+    }
+}

@@ -182,7 +182,32 @@ mod tests {
                 "{name:?}"
             );
         }
+        assert!(Name::new(&"a".repeat(128)).is_ok());
         assert_eq!(Name::new(&"a".repeat(129)), Err(NameError::TooLong(129)));
         assert_eq!(Name::new(""), Err(NameError::Empty));
+    }
+
+    #[test]
+    fn a_note_about_a_name_has_as_many_bytes_as_a_name_may_have() {
+        let notes = |bytes| {
+            let name = Name::new(&"a".repeat(bytes)).unwrap();
+            (name.of_end().is_ok(), name.of_key(7).is_ok(), name.of_retirement().is_ok())
+        };
+        assert_eq!(notes(122), (true, true, true), "of 128 bytes");
+        assert_eq!(notes(123), (false, true, true));
+        assert_eq!(
+            (notes(126), notes(127), notes(128)),
+            ((false, true, true), (false, false, true), (false, false, false))
+        );
+    }
+
+    #[test]
+    fn a_note_comes_through_a_ledger_as_it_was_sent() {
+        for text in ["orders", "*orders", "orders*until", "orders*7"] {
+            assert_eq!(Name::of_ledger(text).unwrap().as_str(), text);
+        }
+        for text in ["", "two words", "*a/b", &"a".repeat(129)] {
+            assert!(Name::of_ledger(text).is_err(), "{text:?}");
+        }
     }
 }

@@ -237,6 +237,25 @@ mod tests {
         }
     }
 
+    /// Notes of older versions do not say which machine it is.
+    #[test]
+    fn a_machine_that_is_not_said_is_another_only_after_it_was_started_anew() {
+        let said = "host=web boot=b machine=m pids=pid:[4026531836] instance=";
+        let unsaid = said.replace("machine=m ", "");
+        for (one, other) in [(said, &*unsaid), (&unsaid, said)] {
+            assert!(was_earlier(one, other), "a process that ended");
+            assert!(!was_earlier(one, &other.replace("boot=b", "boot=c")), "{one} and {other}");
+        }
+    }
+
+    #[test]
+    fn this_process_says_which_machine_it_is_on_where_the_system_does() {
+        let said = |path| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let (systemd, dbus) = (said("/etc/machine-id"), said("/var/lib/dbus/machine-id"));
+        let machine = if systemd.is_empty() { dbus } else { systemd };
+        assert_eq!(Owner::this_process("").machine, machine);
+    }
+
     #[test]
     fn a_process_that_runs_is_no_earlier_life_of_another() {
         let here = Owner::this_process("");

@@ -110,3 +110,29 @@ impl fmt::Display for WorkerChoice {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_of_worker_ids_is_read_as_it_is_written() {
+        let pinned = [("datacenter".to_owned(), 3), ("worker".to_owned(), 1)];
+        for (text, choice) in [
+            ("auto", WorkerChoice::Auto),
+            ("7", WorkerChoice::Fixed(7)),
+            ("512..1023", WorkerChoice::Pool(512..=1_023)),
+            ("7..7", WorkerChoice::Pool(7..=7)),
+            ("datacenter=3,worker=1", WorkerChoice::Pinned(pinned.clone().into())),
+        ] {
+            assert_eq!(text.parse(), Ok(choice.clone()));
+            assert_eq!(choice.to_string(), text);
+        }
+        assert_eq!("512..=1023".parse(), Ok(WorkerChoice::Pool(512..=1_023)), "as in Rust");
+        assert_eq!(" datacenter = 3 , worker = 1 ".parse(), Ok(WorkerChoice::Pinned(pinned.into())));
+        for text in ["", "Auto", "seven", "9..3", "3..", "..3", "datacenter=", "datacenter=3,1", "-1"] {
+            let error = text.parse::<WorkerChoice>().unwrap_err();
+            assert!(error.contains(&format!("{text:?} is not \"auto\", a number, a pool")), "{error}");
+        }
+    }
+}

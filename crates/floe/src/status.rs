@@ -221,3 +221,48 @@ impl Calls {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_holds_says_by_how_much_and_no_other_does() {
+        let held = |state| {
+            let (steady, wall) = (UnixMillis::new(5_000), UnixMillis::new(2_000));
+            ClockStatus { steady, wall, state, refused: None, ledger_offset_ms: None, apart: None }.held_ms()
+        };
+        assert_eq!(held(ClockState::Holding(3_000)), 3_000);
+        for state in [ClockState::Level, ClockState::Waiting(3), ClockState::Refused(3_000)] {
+            assert_eq!(held(state), 0, "{state:?}");
+        }
+    }
+
+    /// An operator is told of what callers notice.
+    #[test]
+    fn trouble_is_told_from_the_moment_on_at_which_nothing_is_left() {
+        let since = UnixMillis::new(7);
+        let gone = || BlockReason::Unavailable { since, cause: "gone".to_owned() };
+        assert_eq!(NameState::of(None, 0), NameState::Ready);
+        assert_eq!(NameState::of(Some(gone()), 1), NameState::Ready);
+        let told = NameState::Unavailable { since, cause: "gone".to_owned() };
+        assert_eq!(NameState::of(Some(gone()), 0), told);
+    }
+
+    #[test]
+    fn a_call_is_counted_by_its_outcome_and_in_the_bucket_of_its_latency() {
+        let calls = Calls::default();
+        let got = Ok(Reply::Got { start: 0, end: 1, previous_mark: 0 });
+        let refused = Ok(Reply::Refused { mark: 1, note: None });
+        let failed = Err(LedgerError::Unavailable("gone".to_owned()));
+        for (answer, micros) in
+            [(&got, 0), (&got, 100), (&refused, 101), (&failed, 1_000_000), (&got, 1_000_001)]
+        {
+            calls.record(answer, micros);
+        }
+        let LedgerCalls { granted, refused, errors, latency, latency_sum_micros } = calls.snapshot();
+        assert_eq!((granted, refused, errors), (3, 1, 1));
+        assert_eq!(latency, [2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
+        assert_eq!(latency_sum_micros, 2_000_202);
+    }
+}

@@ -95,6 +95,17 @@ mod tests {
         assert_eq!(mark(&ledger, &name), Some(500));
     }
 
+    #[test]
+    fn a_name_from_which_one_id_was_minted_has_begun() {
+        let (ledger, name) = (Memory::default(), Name::new("orders").unwrap());
+        ledger.bind(&name, "counter", true).unwrap();
+        let first =
+            Reserve { count: 1, ..Reserve::beginning(Key::name(&name), 0, Token::random().unwrap(), false) };
+        assert!(matches!(ledger.reserve(&first), Ok(Reply::Got { start: 0, end: 1, .. })));
+        assert_eq!(begun(&ledger, &name, 900), Beginning::Earlier { mark: 1 });
+        assert_eq!(mark(&ledger, &name), Some(1));
+    }
+
     /// A ledger on which another process begins the name, binds it and mints while this one asks whether it is bound.
     struct Meanwhile(Memory);
 

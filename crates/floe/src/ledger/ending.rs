@@ -224,6 +224,25 @@ mod tests {
     }
 
     #[test]
+    fn a_retirement_is_that_of_its_name_and_no_other_note_is_one() {
+        let name = Name::new("orders").unwrap();
+        assert_eq!(retirement_of(&name.of_retirement().unwrap()), Some(name.clone()));
+        for other in [name.of_end().unwrap(), name.of_key(7).unwrap(), name] {
+            assert_eq!(retirement_of(&other), None, "{other}");
+        }
+    }
+
+    /// A mark would be listed, saved and raised as one of a name that somebody mints from.
+    #[test]
+    fn a_note_of_how_a_name_ends_has_no_mark() {
+        let (ledger, name) = (Memory::default(), Name::new("orders").unwrap());
+        end_on(&ledger, &name, jiff::civil::date(2026, 11, 22)).unwrap();
+        retire(&ledger, &name, UnixMillis::EPOCH).unwrap();
+        assert_eq!(ledger.names("", 9).unwrap().len(), 2);
+        assert_eq!(ledger.list("", "", 9), Ok(Vec::new()));
+    }
+
+    #[test]
     fn a_name_has_the_last_day_that_was_noted_first() {
         let (ledger, name) = (Memory::default(), Name::new("order:20261122").unwrap());
         let (day, later) = (jiff::civil::date(2026, 12, 22), jiff::civil::date(2027, 1, 1));

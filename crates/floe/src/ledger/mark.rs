@@ -164,6 +164,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_reserved_ahead_ends_with_the_last_position_of_the_callers_day() {
+        let (key, create, note) = (Key::slot(1, 0), false, None);
+        let (floor, count, max_mark, token) = (1_000, 3, 1_097, Token::random().unwrap());
+        let request = Reserve { key, floor, count, max_mark, token, create, note };
+        let reserved = |request: &Reserve| {
+            let record = Mark { mark: 1_090, ..Mark::default() };
+            record.reserve_ahead(1_090, request, Mark::AHEAD).unwrap().1.map(|new| new.mark)
+        };
+        assert_eq!(reserved(&request), Some(1_100));
+        assert_eq!(
+            reserved(&Reserve { max_mark: u64::MAX, ..request }),
+            Some(1_093 + 3 * Mark::AHEAD),
+            "no end"
+        );
+    }
+
+    #[test]
     fn what_is_handed_out_lies_below_the_mark_also_where_the_floor_lies_above_the_bound() {
         let (key, create, note) = (Key::slot(1, 0), false, None);
         let (floor, count, max_mark, token) = (200, 10, 100, Token::random().unwrap());
