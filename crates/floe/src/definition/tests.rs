@@ -3,7 +3,6 @@
 use std::fmt::Display;
 
 use super::*;
-use crate::kind::UlidGenerator;
 
 fn of(text: &str) -> Definition {
     text.parse().unwrap()
@@ -339,16 +338,4 @@ fn a_prefix_has_no_character_that_a_terminal_obeys() {
     for prefix in ["INV\u{1b}[2J", "\u{7}", "INV\u{9b}"] {
         assert!(DatedShape::new("UTC", 6, prefix, Overflow::Refuse).is_err(), "{prefix:?}");
     }
-}
-
-#[test]
-fn registries_are_equal_where_they_have_kinds_of_the_same_names() {
-    let registry = |names: &[&str]| {
-        names.iter().fold(crate::KindRegistry::new(), |kinds, name| {
-            kinds.with(*name, |_, _| Ok(UlidGenerator::new()))
-        })
-    };
-    assert_eq!(registry(&["tagged", "plain"]), registry(&["plain", "tagged"]));
-    assert_ne!(registry(&["tagged"]), registry(&["tagged", "plain"]));
-    assert_ne!(registry(&["tagged"]), registry(&["plain"]));
 }

@@ -115,3 +115,32 @@ fn form_ended(handle: &Handle, least: u64) -> Option<NameState> {
     let minter: &TextMinter = handle.get()?;
     minter.ended_before(handle.definition().number_at(least)?).map(NameState::barred)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Memory;
+    use crate::{Name, NameOptions};
+
+    /// Its own clock is the system's, whatever the floe's shows.
+    #[test]
+    fn a_kind_that_has_a_time_and_needs_no_ledger_is_barred_by_its_own_clock_and_no_other_kind_looks_at_it() {
+        let floe = Floe::open(Memory::default()).unwrap();
+        let shared = &floe.inner.shared;
+        let refused = NameState::ClockRefused("its own clock".to_owned());
+        for (word, is_barred) in
+            [("uuid7", true), ("ulid", true), ("uuid4", false), ("nanoid", false), ("counter", false)]
+        {
+            let kind: crate::Kind = word.parse().unwrap();
+            let definition = kind.define(&crate::Given::default(), &mut |_, _| ()).unwrap();
+            let name = Name::new(word).unwrap();
+            let handle = floe.define(&name, &definition, &NameOptions::default()).unwrap();
+            let own_clock = LazyCell::new(|| {
+                assert!(is_barred, "{word} has no clock of its own");
+                Some(refused.clone())
+            });
+            let state = status_of(&handle, &shared.clock.look(), &own_clock, shared).state;
+            assert_eq!(state, if is_barred { refused.clone() } else { NameState::Ready }, "{word}");
+        }
+    }
+}

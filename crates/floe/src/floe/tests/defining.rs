@@ -3,6 +3,7 @@
 use super::rig::{NOW, Rig, name};
 use super::*;
 use crate::form::{Key as FormKey, KeyId, Keys};
+use crate::kind::UlidGenerator;
 use crate::layout::Width;
 use crate::manual::Op;
 
@@ -185,4 +186,16 @@ fn the_nodes_thread_hears_of_what_an_unloaded_name_gives_back() {
     assert!(rig.manual.is_called());
     let calls = rig.manual.turn().calls;
     assert!(matches!(calls.front().map(|call| &call.op), Some(Op::GiveBack { from: 1, .. })), "{calls:?}");
+}
+
+#[test]
+fn registries_are_equal_where_they_have_kinds_of_the_same_names() {
+    let registry = |names: &[&str]| {
+        names
+            .iter()
+            .fold(KindRegistry::new(), |kinds, name| kinds.with(*name, |_, _| Ok(UlidGenerator::new())))
+    };
+    assert_eq!(registry(&["tagged", "plain"]), registry(&["plain", "tagged"]));
+    assert_ne!(registry(&["tagged"]), registry(&["tagged", "plain"]));
+    assert_ne!(registry(&["tagged"]), registry(&["plain"]));
 }
