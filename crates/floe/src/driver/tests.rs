@@ -1,14 +1,22 @@
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Wake, Waker};
 
 use super::*;
-use crate::clock::{ClockPolicy, FixedClock};
+use crate::clock::{ClockPolicy, FixedClock, TimeSource};
 use crate::counter::Counter;
 use crate::ledger::{Key, Memory, Token};
 use crate::node::{CounterQueue, NodeSettings, Purpose};
+use crate::time::Reading;
 
-/// A floe's driver whose one thread is this one, by a clock that stands.
-fn driver(ledger: &Memory, thread: fn(&Shared)) -> Driver {
+/// Longer than any test takes: whoever waits for it waits for ever.
+const LONG: Duration = Duration::from_secs(600);
+
+fn standing() -> FixedClock {
+    FixedClock::at(UnixMillis::new(1_790_000_000_000))
+}
+
+/// What the threads of a floe share.
+fn shared(ledger: impl Ledger + 'static, source: impl TimeSource + 'static) -> Arc<Shared> {
     let node = Node::new(NodeSettings {
         window_ms: 1_000,
         renew_idle: false,
@@ -19,13 +27,31 @@ fn driver(ledger: &Memory, thread: fn(&Shared)) -> Driver {
         at_hand: Box::new(|_| Vec::new()),
         entropy: Box::new(|| *Token::random().unwrap().as_bytes()),
     });
-    let standing = FixedClock::at(UnixMillis::new(1_790_000_000_000));
-    let clock = Arc::new(Clock::new(ClockPolicy::default(), Box::new(standing)));
-    let shared = Shared::new(clock, Arc::new(ledger.clone()), node, 1_000, 1_000);
-    let shared = Arc::new(shared);
+    let clock = Arc::new(Clock::new(ClockPolicy::default(), Box::new(source)));
+    Arc::new(Shared::new(clock, Arc::new(ledger), node, 1_000, 1_000))
+}
+
+/// A floe's driver whose one thread is this one, by a clock that stands.
+fn driver(ledger: &Memory, thread: fn(&Shared)) -> Driver {
+    driver_by(ledger, standing(), thread)
+}
+
+fn driver_by(ledger: &Memory, source: impl TimeSource + 'static, thread: fn(&Shared)) -> Driver {
+    let shared = shared(ledger.clone(), source);
     let driver = Driver::new(&shared);
     lock(&driver.threads).push(thread::spawn(move || thread(&shared)));
     driver
+}
+
+/// Waits for what another thread does.
+fn until(done: impl Fn() -> bool) {
+    for _ in 0..5_000 {
+        if done() {
+            return;
+        }
+        thread::park_timeout(Duration::from_millis(1));
+    }
+    panic!("the other thread does not do it");
 }
 
 /// Counts how often it is woken.
@@ -47,10 +73,11 @@ fn an_alarm_rings_at_its_time_once_and_not_where_it_was_moved_or_cancelled() {
     let told = || woken.each_ref().map(|woken| woken.0.load(Ordering::Relaxed));
     // Two of one time, one that is moved to an earlier one, and one that is cancelled.
     shared.wake_at(at(10), &wakers[0], None);
+    shared.signal.lower();
     shared.wake_at(at(10), &wakers[1], None);
     let moved = shared.wake_at(at(20), &wakers[2], None);
     let cancelled = shared.wake_at(at(10), &wakers[3], None);
-    shared.signal.lower();
+    assert!(!shared.signal.is_raised(), "the driver is not woken for what comes no earlier");
     shared.wake_at(at(5), &wakers[2], Some(moved));
     assert!(shared.signal.is_raised(), "the driver sleeps to the first of them");
     shared.cancel(cancelled);
@@ -60,9 +87,88 @@ fn an_alarm_rings_at_its_time_once_and_not_where_it_was_moved_or_cancelled() {
     assert_eq!((shared.wake_alarms(at(30)), told()), (None, [1, 1, 1, 0]));
 }
 
+/// A waker may run its future at once, which sets an alarm or cancels one.
+#[test]
+fn whoever_is_woken_may_set_an_alarm_at_once() {
+    struct SetsAnother(Arc<Shared>);
+    impl Wake for SetsAnother {
+        fn wake(self: Arc<Self>) {
+            assert!(self.0.timers.try_lock().is_ok(), "it would wait for whoever woke it");
+            self.0.wake_at(MonoMillis::new(2), Waker::noop(), None);
+        }
+    }
+    let shared = shared(Memory::default(), standing());
+    let waker = Waker::from(Arc::new(SetsAnother(Arc::clone(&shared))));
+    shared.wake_at(MonoMillis::new(1), &waker, None);
+    assert_eq!(shared.wake_alarms(MonoMillis::new(1)), None);
+    assert_eq!(shared.wake_alarms(MonoMillis::new(1)), Some(MonoMillis::new(2)));
+}
+
+#[test]
+fn the_nodes_thread_sleeps_until_it_is_called_and_wakes_at_the_end_who_still_waits() {
+    let driver = driver(&Memory::default(), Shared::run);
+    let (shared, woken) = (&driver.shared, Arc::new(Woken::default()));
+    shared.signal.raise();
+    // Who sleeps takes the call, and who only runs around does not.
+    until(|| !shared.signal.is_raised());
+    shared.wake_at(shared.mono().plus(3_600_000), &Waker::from(Arc::clone(&woken)), None);
+    driver.close();
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1, "it learns that the floe was closed");
+}
+
+/// The last floe may be dropped by a future's waker.
+#[test]
+fn a_driver_that_is_closed_by_its_own_thread_does_not_wait_for_that_thread() {
+    struct Drops(Mutex<Option<Driver>>, AtomicBool);
+    impl Wake for Drops {
+        fn wake(self: Arc<Self>) {
+            drop(lock(&self.0).take());
+            self.1.store(true, Ordering::Release);
+        }
+    }
+    let driver = driver(&Memory::default(), Shared::run);
+    let shared = Arc::clone(&driver.shared);
+    let drops = Arc::new(Drops(Mutex::new(Some(driver)), AtomicBool::default()));
+    shared.wake_at(shared.mono(), &Waker::from(Arc::clone(&drops)), None);
+    until(|| drops.1.load(Ordering::Acquire));
+    assert_eq!(shared.node().stopped(), Some("floe was closed"));
+}
+
+/// Calls to an embedded ledger would wait for its file anyway. The names are what a list of threads shows.
+#[test]
+fn a_shared_ledger_is_called_by_four_threads_and_an_embedded_one_by_one() {
+    struct Remote(Memory);
+    impl Ledger for Remote {
+        crate::__hand_on!(self => self.0; reserve give_back bind definition names raise list realm_id describe);
+    }
+    let threads = |shared: &Arc<Shared>| {
+        let driver = Driver::new(shared);
+        driver.start().unwrap();
+        let threads = lock(&driver.threads);
+        let name = |handle: &JoinHandle<()>| handle.thread().name().unwrap_or_default().to_owned();
+        threads.iter().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(threads(&shared(Memory::default(), standing())), ["floe-ledger", "floe-node"]);
+    let remote = shared(Remote(Memory::default()), standing());
+    assert_eq!(threads(&remote), ["floe-ledger", "floe-ledger", "floe-ledger", "floe-ledger", "floe-node"]);
+}
+
+#[test]
+fn the_nodes_thread_hears_of_a_standing_clock_that_was_moved() {
+    let (clock, shared) = (standing(), shared(Memory::default(), standing()));
+    let watcher: Arc<dyn Watcher> = Arc::<Shared>::clone(&shared);
+    clock.tell(Arc::downgrade(&watcher));
+    clock.advance(Duration::from_millis(1));
+    assert!(shared.signal.is_raised());
+}
+
 /// A counter on this ledger, and a call that waits for it.
 fn counted(driver: &Driver, ledger: &Memory) -> (Name, Arc<Ticket>) {
-    let name = Name::new("count").unwrap();
+    counted_as("count", driver, ledger)
+}
+
+fn counted_as(name: &str, driver: &Driver, ledger: &Memory) -> (Name, Arc<Ticket>) {
+    let name = Name::new(name).unwrap();
     ledger.bind(&name, "counter", true).unwrap();
     driver.shared.node().add_queue(CounterQueue::new(name.clone(), None));
     let ticket = Ticket::new(1);
@@ -90,19 +196,67 @@ fn the_nodes_thread_hears_of_a_count_that_failed_since_it_looks_when_to_ask_agai
     assert!(matches!(ticket.answered(), Some(Err(MintError::Stopped(_)))));
 }
 
+/// A counter whose ledger was gone a moment ago. Its caller has given up, and with the queue empty nobody looks.
+fn pausing(driver: &Driver, ledger: &Memory) -> Name {
+    let shared = &driver.shared;
+    let (name, ticket) = counted(driver, ledger);
+    let gone = Err(LedgerError::Unavailable("gone".to_owned()));
+    shared.node().handle_answer(the_call(shared).id, gone, &shared.clock);
+    ticket.abandon();
+    shared.signal.lower();
+    name
+}
+
 #[test]
 fn the_nodes_thread_hears_of_a_caller_who_comes_before_it_is_time_to_ask_again() {
     let ledger = Memory::default();
     let driver = driver(&ledger, |_| {});
     let shared = &driver.shared;
-    let (name, ticket) = counted(&driver, &ledger);
-    let gone = Err(LedgerError::Unavailable("gone".to_owned()));
-    shared.node().handle_answer(the_call(shared).id, gone, &shared.clock);
-    // That caller gives up, and with the queue empty nobody looks.
-    ticket.abandon();
-    shared.signal.lower();
+    let name = pausing(&driver, &ledger);
     shared.enqueue(&name, &Ticket::new(1), Caller::Future).unwrap();
     assert!(!shared.has_calls() && shared.signal.is_raised());
+}
+
+#[test]
+fn who_queues_behind_a_question_wakes_nobody() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let shared = &driver.shared;
+    let (name, _first) = counted(&driver, &ledger);
+    let call = the_call(shared);
+    shared.signal.lower();
+    shared.enqueue(&name, &Ticket::new(1), Caller::Future).unwrap();
+    assert!(!shared.has_calls() && !shared.signal.is_raised());
+    shared.answer(call);
+}
+
+/// A caller's thread takes the node's calls from it, and can answer none but a count.
+#[test]
+fn what_a_name_gave_back_is_left_to_the_ledgers_threads_where_a_callers_thread_finds_it() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let shared = &driver.shared;
+    let name = pausing(&driver, &ledger);
+    let give_back = give_back(&Key::name(&name), 1);
+    let id = shared.node().requests().ask(Purpose::GiveBack, give_back);
+    shared.enqueue(&name, &Ticket::new(1), Caller::Thread).unwrap();
+    let call = the_call(shared);
+    assert_eq!(call.id, id);
+    shared.answer(call);
+}
+
+fn give_back(key: &Key, from: u64) -> Op {
+    Op::GiveBack { key: key.clone(), token: Token::random().unwrap(), from }
+}
+
+#[test]
+fn a_caller_of_a_name_that_is_served_no_more_is_not_told_that_the_ledger_is_silent() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let (served, _ticket) = counted(&driver, &ledger);
+    let why = |name| driver.shared.why_not_counted(name);
+    assert!(matches!(why(&served), MintError::Unavailable { .. }));
+    assert_eq!(why(&Name::new("unloaded").unwrap()), MintError::Stopped(Stopped::closed()));
 }
 
 /// It discards what was reserved before, and reserves anew where windows are kept.
@@ -153,13 +307,55 @@ fn a_caller_whose_patience_ends_is_told_what_it_has_waited_for() {
 
 /// A counter whose first caller was answered, and whose second came meanwhile.
 fn gathering(driver: &Driver, ledger: &Memory) -> (Name, [Arc<Ticket>; 2], Option<Gathering>) {
+    gathering_as("count", driver, ledger, LONG)
+}
+
+/// The same with another name, and so long for more callers.
+fn gathering_as(
+    name: &str,
+    driver: &Driver,
+    ledger: &Memory,
+    moment: Duration,
+) -> (Name, [Arc<Ticket>; 2], Option<Gathering>) {
     let shared = &driver.shared;
-    let (name, first) = counted(driver, ledger);
+    let (name, first) = counted_as(name, driver, ledger);
     let call = the_call(shared);
     let second = Ticket::new(1);
     shared.enqueue(&name, &second, Caller::Future).unwrap();
     let gathering = shared.answer(call);
-    (name, [first, second], gathering)
+    (name, [first, second], gathering.map(|(name, _)| (name, moment)))
+}
+
+#[test]
+fn a_moment_in_which_nobody_comes_is_waited_for_to_its_end() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let (_, [_, second], gathering) = gathering_as("count", &driver, &ledger, Duration::from_millis(2));
+    let watch = Stopwatch::start();
+    let next = driver.shared.next_call(gathering).unwrap();
+    assert!(watch.micros() >= 2_000, "a caller of that time would have shared the trip");
+    driver.shared.answer(next);
+    assert_eq!(second.answered(), Some(Ok(1)));
+}
+
+/// The one thread of an embedded ledger would wait for work, and the second name's callers for it.
+#[test]
+fn a_moment_after_which_nothing_is_asked_is_followed_by_the_next_names() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let shared = &driver.shared;
+    let (_, [_, gone], first) = gathering(&driver, &ledger);
+    let (_, [_, waits], second) = gathering_as("other", &driver, &ledger, LONG);
+    gone.abandon();
+    {
+        let mut work = lock(&shared.work);
+        work.gathering.extend(second);
+        // A thread that finds nothing to do ends.
+        work.over = true;
+    }
+    let next = shared.next_call(first).expect("somebody waits for a count of the other name");
+    shared.answer(next);
+    assert_eq!(waits.answered(), Some(Ok(1)));
 }
 
 #[test]
@@ -174,7 +370,7 @@ fn what_waits_for_a_thread_ends_the_moment_in_which_callers_are_gathered() {
     let shared = &driver.shared;
     let (name, [first, second], gathering) = gathering(&driver, &ledger);
     assert_eq!((&gathering.as_ref().unwrap().0, first.answered()), (&name, Some(Ok(0))));
-    let give_back = Op::GiveBack { key: Key::name(&name), token: Token::random().unwrap(), from: 1 };
+    let give_back = give_back(&Key::name(&name), 1);
     let id = shared.node().requests().ask(Purpose::GiveBack, give_back);
     shared.look_around();
     let next = shared.next_call(gathering).unwrap();
@@ -266,7 +462,7 @@ fn the_second_of_two_calls_wakes_another_thread() {
     let key = Key::name(&Name::new("orders").unwrap());
     for _ in 0..20 {
         for from in [1, 2] {
-            let give_back = Op::GiveBack { key: key.clone(), token: Token::random().unwrap(), from };
+            let give_back = give_back(&key, from);
             shared.node().requests().ask(Purpose::GiveBack, give_back);
         }
         // This thread takes neither, and the other one waits for work.
@@ -288,6 +484,31 @@ fn closing_waits_for_no_call_that_nobody_has_taken_up() {
     assert!(driver.shared.has_calls());
     driver.close();
     assert!(driver.shared.node().is_drained(), "no answer to it will come");
+    assert_eq!(ticket.answered(), Some(Err(MintError::Stopped(Stopped::closed()))));
+}
+
+#[test]
+fn closing_looks_at_a_silent_ledger_once_in_a_millisecond_and_for_five_seconds() {
+    /// A second passes with each look of one who waits.
+    struct Hurried(Arc<AtomicU64>);
+    impl TimeSource for Hurried {
+        fn read(&self) -> Reading {
+            standing().read()
+        }
+
+        fn patience(&self) -> MonoMillis {
+            MonoMillis::new(self.0.fetch_add(1_000, Ordering::Relaxed))
+        }
+    }
+    let (ledger, passed) = (Memory::default(), Arc::new(AtomicU64::default()));
+    let driver = driver_by(&ledger, Hurried(Arc::clone(&passed)), |_| {});
+    let (_, ticket) = counted(&driver, &ledger);
+    // A thread has taken it up, and hears nothing.
+    the_call(&driver.shared);
+    let watch = Stopwatch::start();
+    driver.close();
+    assert_eq!(passed.load(Ordering::Relaxed), CLOSE_MS + 1_000, "and not once more");
+    assert!(watch.micros() >= 4_000, "after the first look, and between those that follow");
     assert_eq!(ticket.answered(), Some(Err(MintError::Stopped(Stopped::closed()))));
 }
 

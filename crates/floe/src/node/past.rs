@@ -67,6 +67,15 @@ mod tests {
         assert_eq!((past.marks.len(), past.order.len()), (MOST - 1, MOST - 1));
     }
 
+    /// It has no mark that could go back.
+    #[test]
+    fn a_name_that_never_had_a_number_makes_no_other_forgotten() {
+        let mut past = Past::default();
+        past.note(&key(0), 7);
+        (1..=MOST).for_each(|number| past.note(&key(number), 0));
+        assert_eq!((past.take(&key(0)), past.take(&key(1))), (Some(7), None));
+    }
+
     #[test]
     fn a_name_that_comes_and_goes_makes_no_other_forgotten_nor_itself() {
         let mut past = Past::default();

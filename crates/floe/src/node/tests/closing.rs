@@ -175,6 +175,7 @@ fn what_was_stopped_gives_nothing_back() {
             let numbers = rig.segment("tickets", STEPS);
             rig.numbers_after_settling(&numbers, 1);
             rig.node.stop(&Stopped::ledger("not fit for use"));
+            assert_eq!(rig.node.deadline(&rig.clock.look()), None, "nor is there anything to look at again");
         } else {
             rig.hands.pass(WINDOW * 3 / 4);
             let (id, request) = rig.reserve();

@@ -258,12 +258,20 @@ fn the_last_numbers_are_served_exactly() {
         rig.enqueue(&name, 1)
     };
     rig.settle();
-    let exhausted = |ticket: &Ticket| matches!(ticket.answered(), Some(Err(MintError::Exhausted(_))));
-    assert!(exhausted(&tickets[0]), "6 of 5");
+    let left_for = |ticket: &Ticket| match ticket.answered() {
+        Some(Err(MintError::Exhausted(text))) => text
+            .strip_prefix("count has ")
+            .and_then(|text| text.split_once(' '))
+            .map(|(left, _)| left.to_owned()),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(left_for(&tickets[0]).as_deref(), Some("5"), "6 of 5");
     assert_eq!(tickets[1].answered(), Some(Ok(MAX_MARK - 5)));
-    assert!(exhausted(&tickets[2]), "4 of the 2 that are left");
+    assert_eq!(left_for(&tickets[2]).as_deref(), Some("2"), "4 of the 2 that are left");
     assert_eq!(tickets[3].answered(), Some(Ok(MAX_MARK - 2)));
-    assert!(exhausted(&more) && rig.mark(&key) == MAX_MARK);
+    assert_eq!((left_for(&more).as_deref(), rig.mark(&key)), (Some("0"), MAX_MARK));
+    let last = rig.enqueue(&name, 1);
+    assert_eq!((left_for(&last).as_deref(), rig.calls.len()), (Some("0"), 0), "and no question for nobody");
 }
 
 #[test]
@@ -272,7 +280,8 @@ fn the_queue_is_bounded() {
     rig.enqueue(&name, 1);
     let tickets: Vec<_> = (0..100_000).map(|_| rig.enqueue(&name, 1)).collect();
     let one_more = Ticket::new(1);
-    assert!(matches!(rig.node.enqueue(&name, &one_more, &rig.clock), Err(MintError::Busy { .. })));
+    let busy = MintError::Busy { retry: std::time::Duration::from_millis(100) };
+    assert_eq!(rig.node.enqueue(&name, &one_more, &rig.clock), Err(busy));
     rig.settle();
     assert_eq!(tickets.last().unwrap().answered(), Some(Ok(100_000)));
     assert!(rig.node.enqueue(&name, &one_more, &rig.clock).is_ok());

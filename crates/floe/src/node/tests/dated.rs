@@ -223,7 +223,11 @@ fn digits_that_are_used_up_refuse_until_the_next_day() {
     assert_eq!(answers[3], Ok("INV2026112198".to_owned()));
     assert!(matches!(mint(&mut rig, &name, 1), Err(MintError::Exhausted(_))));
     let barred = |rig: &Rig| rig.node.queue(&name).unwrap().barred(&rig.clock.look());
-    assert!(matches!(barred(&rig), Some(MintError::Exhausted(_))), "{:?}", barred(&rig));
+    let told = barred(&rig);
+    assert!(
+        matches!(&told, Some(MintError::Exhausted(text)) if text.contains("has 0 numbers left")),
+        "{told:?}"
+    );
     rig.hands.pass(60_000);
     assert_eq!(barred(&rig), None, "the next day has all its numbers");
     assert_eq!(mint(&mut rig, &name, 1).map(|at| id(at, &shape).to_string()), Ok("INV2026112201".to_owned()));
@@ -334,11 +338,56 @@ fn a_clock_that_cannot_be_believed_names_no_day() {
     let (mut rig, name) = node(&Memory::default(), 1, at("UTC", date(2026, 11, 21), 12, 0), &shape);
     mint(&mut rig, &name, 1).unwrap();
     rig.hands.set(-2 * HOUR);
-    assert!(
-        matches!(mint(&mut rig, &name, 1), Err(MintError::Stopped(Stopped { cause: text, .. })) if text.contains("max_hold"))
-    );
+    let told = rig.node.queue(&name).unwrap().barred(&rig.clock.look());
+    let refused = mint(&mut rig, &name, 1).unwrap_err();
+    assert!(matches!(&refused, MintError::Stopped(Stopped { cause, .. }) if cause.contains("max_hold")));
+    assert_eq!(told, Some(refused), "the status says so too");
     rig.hands.set(2 * HOUR);
     assert_eq!(mint(&mut rig, &name, 1).map(|at| id(at, &shape).counter()), Ok(2));
+}
+
+#[test]
+fn dates_begin_with_the_first_day_of_1970() {
+    for (format, text) in [
+        (DateFormat::Day, "INV19700101001"),
+        (DateFormat::Month, "INV197001001"),
+        (DateFormat::Year, "INV1970001"),
+    ] {
+        let shape = DatedShape::with_date(format, "UTC", 3, "INV", Overflow::Refuse).unwrap();
+        let (mut rig, name) = node(&Memory::default(), 1, 12 * HOUR, &shape);
+        assert_eq!(mint(&mut rig, &name, 1).map(|at| id(at, &shape).to_string()), Ok(text.to_owned()));
+    }
+}
+
+/// A clock that was 15 seconds ahead, at midnight, and is set right by its ledger's.
+#[test]
+fn a_later_day_is_kept_by_a_name_that_has_an_id_of_it_and_by_no_other() {
+    // Where it is midnight when the tests begin.
+    let shape = shape("Asia/Kamchatka", 6, Overflow::Refuse);
+    for (called, answered, next) in
+        [(0, "INV20260302000001", "INV20260302000002"), (-1_000, "INV20260301000001", "INV20260301000002")]
+    {
+        let (mut rig, name) = node(&Memory::default(), 1, BEGIN + called, &shape);
+        rig.ledger_clock = LedgersClock::AtOnce(Some(called - 15_000));
+        let stream = rig.twitter();
+        let ticket = rig.enqueue(&name, 1);
+        let call = rig.call();
+        // The answer comes after midnight.
+        rig.hands.pass(2_000);
+        rig.serve(call);
+        assert_eq!(ticket.answered().unwrap().map(|at| id(at, &shape).to_string()), Ok(answered.to_owned()));
+        // A snowflake hears of the ledger's clock, before and after.
+        rig.mint(&stream);
+        rig.settle();
+        rig.hands.set(-15_000);
+        rig.mint(&stream);
+        rig.settle();
+        let ticket = rig.enqueue(&name, 1);
+        let call = rig.call();
+        rig.serve(call);
+        let trip = ticket.answered().expect("one trip, since it knows the day");
+        assert_eq!(trip.map(|at| id(at, &shape).to_string()), Ok(next.to_owned()));
+    }
 }
 
 #[test]

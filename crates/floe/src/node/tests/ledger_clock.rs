@@ -84,6 +84,10 @@ fn a_node_that_is_told_to_ignore_the_ledgers_clock_does_not_ask_for_it() {
     rig.mint_in(&stream);
     rig.hands.set(HOUR);
     rig.mint_in(&stream);
+    // Nor where that clock could show that this one is right again.
+    rig.hands.set(-3 * HOUR);
+    rig.step();
+    assert!(matches!(state(&rig), ClockState::Refused(_)) && rig.calls.is_empty(), "{:?}", rig.calls);
 }
 
 #[test]
@@ -216,6 +220,46 @@ fn the_ledgers_clock_is_asked_again_after_five_minutes_and_nobody_waits() {
     let gone = LedgerError::Unavailable("gone".to_owned());
     rig.node.handle_clock(asked, Err(gone), &rig.clock);
     assert_eq!(stream.shared.trouble(), None, "a name that has a window is in no trouble");
+    let now = rig.clock.look();
+    let again = rig.node.deadline(&now).map(|at| at.since(now.mono));
+    assert_eq!(again, Some(WINDOW / 2), "and nobody looks when to ask again: that is for who reserves next");
+}
+
+/// It can say nothing about the machine's clock.
+#[test]
+fn a_ledger_without_a_clock_is_not_asked_more_often_while_the_machines_clock_is_refused() {
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    let asked = question(&mut rig);
+    rig.node.handle_clock(asked, Ok(None), &rig.clock);
+    rig.settle();
+    rig.hands.set(-2 * HOUR);
+    let asked = question(&mut rig);
+    rig.node.handle_clock(asked, Ok(None), &rig.clock);
+    rig.hands.pass(299_999);
+    rig.step();
+    assert!(matches!(state(&rig), ClockState::Refused(_)));
+    assert!(rig.calls.is_empty(), "{:?}", rig.calls);
+    rig.hands.pass(1);
+    question(&mut rig);
+}
+
+#[test]
+fn an_answer_about_the_clock_counts_once_and_not_after_the_end() {
+    let gone = || Err(LedgerError::Unavailable("gone".to_owned()));
+    for closed in [false, true] {
+        let (mut rig, stream) = by_hand();
+        rig.mint(&stream);
+        let asked = question(&mut rig);
+        if closed {
+            rig.node.close(&rig.clock);
+        } else {
+            say(&mut rig, asked, BEGIN);
+            rig.settle();
+        }
+        rig.node.handle_clock(asked, gone(), &rig.clock);
+        assert_eq!((rig.node.down(), rig.node.groups[0].trouble()), (None, None), "closed: {closed}");
+    }
 }
 
 /// Its callers were told, and have gone.
@@ -369,12 +413,13 @@ fn a_node_whose_clock_drifts_off_mints_to_the_end_of_its_window() {
     assert!(matches!(rig.mint(&stream), Mint::Got { .. }), "its window lasts");
     assert_eq!(rig.node.groups[0].window().unwrap().1, end, "and gets no successor");
     rig.hands.pass(1);
-    assert!(stopped(&mut rig, &stream).contains("20.000 s ahead of"));
+    let text = stopped(&mut rig, &stream);
+    assert!(text.contains("20.000 s ahead of") && text.contains("set the wrong one right"), "{text}");
     // It is set right: the time is behind what was minted, and order holds.
     let last = rig.clock.look().stamp.time();
     rig.hands.set(-20_000);
-    rig.mint(&stream);
-    rig.settle();
+    let text = stopped(&mut rig, &stream);
+    assert!(text.contains("the clock is right again") && text.contains("start this process again"), "{text}");
     for _ in 0..30_000 {
         if let Mint::Got { .. } = rig.mint(&stream) {
             break;

@@ -50,6 +50,8 @@ fn an_outage_is_told_when_the_numbers_are_used_up_and_ends_by_itself() {
     for _ in 0..20 {
         let told = MintError::Unavailable { since, cause: "gone".to_owned() };
         assert_eq!(rig.number(&numbers, 1), Err(Some(told)));
+        rig.step();
+        assert!(rig.calls.is_empty(), "not before a pause");
         rig.hands.pass(400);
         let (id, again) = rig.reserve();
         assert_eq!(again.token, request.token, "the same until it is answered: marks do not run away");
@@ -60,6 +62,8 @@ fn an_outage_is_told_when_the_numbers_are_used_up_and_ends_by_itself() {
     rig.hands.pass(400);
     rig.settle();
     assert_eq!(rig.number(&numbers, 1), Ok(20), "nothing was wasted by the lost replies");
+    while rig.number(&numbers, 1).is_ok() {}
+    assert_eq!(rig.number(&numbers, 1), Err(None), "the outage is over: who needs more waits for it");
 }
 
 #[test]
@@ -189,6 +193,29 @@ fn the_next_range_is_wanted_when_too_little_is_left_behind_a_lease() {
     assert_eq!((numbers.draw_one(stamp), numbers.shared.take_wanted()), (None, Some(1)));
 }
 
+#[test]
+fn a_draw_that_leaves_enough_behind_it_wakes_nobody() {
+    let numbers = SegmentSupply::new(1, 0, SharedCursor::new(0, Arc::default()));
+    numbers.low.store(4, Ordering::Relaxed);
+    numbers.shared.cursor.publish(&Owned { current: 0..10, ..Owned::default() }, 0);
+    for (count, wanted) in [(6, None), (1, Some(0))] {
+        assert!(matches!(numbers.draw(0, count, true), Draw::Got(_)));
+        assert_eq!(numbers.shared.take_wanted(), wanted);
+    }
+}
+
+/// The next range may not follow it, and there may be none.
+#[test]
+fn a_minter_takes_what_is_left_of_a_range() {
+    let numbers = SegmentSupply::new(1, 0, SharedCursor::new(0, Arc::default()));
+    numbers.low.store(64, Ordering::Relaxed);
+    numbers.shared.cursor.publish(&Owned { current: 0..9, ..Owned::default() }, 0);
+    let mut chunk = NumberChunk::new(&numbers);
+    let minted: Vec<_> =
+        std::iter::from_fn(|| chunk.take(&numbers, || (0, false))).map(|id| id.get()).collect();
+    assert_eq!(minted, (0..9).collect::<Vec<_>>());
+}
+
 /// A copy of the process has the range as well, and the node may not have looked yet.
 #[test]
 fn one_number_of_the_era_before_is_not_drawn() {
@@ -257,7 +284,9 @@ fn increments_and_offsets_end_at_the_largest_number() {
 #[test]
 fn the_last_numbers_are_minted_exactly_and_then_the_segment_says_so() {
     // The last of these has fewer numbers in all than one step.
-    for (increment, offset, spare) in [(1, 1, 25), (2, 1, 7), (2, 2, 0), (1_000, 7, 31), (1 << 60, 1, 8)] {
+    for (increment, offset, spare) in
+        [(1, 1, 25), (2, 1, 7), (2, 1, 19), (2, 2, 0), (1_000, 7, 31), (1 << 60, 1, 8)]
+    {
         let mut rig = Rig::new(&Memory::default(), 1);
         let numbers = rig.segment_of("tickets", STEPS, increment, offset);
         rig.ledger.raise(&tickets(), numbers.end - spare).unwrap();
@@ -281,6 +310,31 @@ fn the_last_numbers_are_minted_exactly_and_then_the_segment_says_so() {
         assert!(rig.calls.is_empty());
         assert_eq!(rig.node.deadline(&rig.clock.look()), None, "nor looks whether it is still so");
     }
+}
+
+#[test]
+fn who_has_reserved_the_last_numbers_asks_for_no_more() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    rig.ledger.raise(&tickets(), numbers.end - 5).unwrap();
+    assert_eq!(rig.numbers_after_settling(&numbers, 5), numbers.end - 5);
+    assert_eq!(rig.number(&numbers, 1), Err(None));
+    rig.step();
+    assert!(rig.calls.is_empty(), "{:?}", rig.calls);
+    assert!(matches!(rig.number(&numbers, 1), Err(Some(MintError::Exhausted(_)))));
+}
+
+/// A thread can be held up between its draw and its question.
+#[test]
+fn who_asks_after_the_range_has_come_that_is_enough_costs_no_second_one() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.number(&numbers, 20), Err(None));
+    rig.settle();
+    numbers.shared.want(20);
+    rig.step();
+    assert!(rig.calls.is_empty(), "{:?}", rig.calls);
+    assert_eq!(rig.number(&numbers, 20), Ok(0));
 }
 
 #[test]
@@ -396,6 +450,7 @@ fn a_record_that_was_deleted_stops_its_segment_and_no_other() {
         panic!("it mints on")
     };
     assert!(text.contains("the record of `tickets` is missing"), "{text}");
+    assert_eq!(rig.node.deadline(&rig.clock.look()), None, "nobody looks whether it is still so");
     assert_eq!(rig.numbers_after_settling(&other, 10), 15);
 }
 
@@ -502,8 +557,8 @@ fn a_clock_that_steps_again_and_again_does_not_grow_the_step() {
     }
 }
 
-#[test]
-fn a_refill_that_failed_and_is_not_needed_any_more_is_forgotten() {
+/// A segment whose refill failed after it had lasted long, so that half of this step would do.
+fn lasting() -> (Rig, Arc<SegmentSupply>, u64) {
     let ledger = Memory::default();
     let mut rig = Rig::new(&ledger, 1);
     let numbers = rig.segment("tickets", Steps { min: 10, max: 80, refill_ms: 1_000 });
@@ -516,12 +571,30 @@ fn a_refill_that_failed_and_is_not_needed_any_more_is_forgotten() {
     while numbers.shared.cursor.left() >= low {
         rig.number(&numbers, 1).unwrap();
     }
-    // It has lasted long this time: half the step would do, and that much is left.
     rig.hands.pass(900);
     rig.hands.pass(900);
     rig.hands.pass(900);
     assert_eq!(rig.fail_all(), 1);
     rig.hands.pass(500);
+    (rig, numbers, low)
+}
+
+#[test]
+fn a_step_that_is_left_is_enough_and_one_less_is_not() {
+    for (less, asked) in [(0, 0), (1, 1)] {
+        let (mut rig, numbers, low) = lasting();
+        while numbers.shared.cursor.left() > low / 2 - less {
+            rig.number(&numbers, 1).unwrap();
+        }
+        rig.step();
+        assert_eq!(rig.calls.len(), asked, "{less} less than a step");
+    }
+}
+
+#[test]
+fn a_refill_that_failed_and_is_not_needed_any_more_is_forgotten() {
+    let (mut rig, numbers, _) = lasting();
+    // That much is left.
     rig.settle();
     // The clock moves, and what was reserved is dropped: there is no reason yet to say that the ledger is gone.
     rig.hands.set(5_000);

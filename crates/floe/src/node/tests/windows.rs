@@ -109,6 +109,45 @@ fn a_window_that_nobody_keeps_is_whole_from_the_first() {
     assert_eq!(end(&rig), rig.now() + WINDOW);
 }
 
+/// A node whose next random number is this one.
+fn rolled(rig: &mut Rig, random: u64) -> &mut RequestQueue {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&random.to_be_bytes());
+    let requests = rig.node.requests();
+    requests.settings.entropy = Box::new(move || bytes);
+    requests
+}
+
+#[test]
+fn a_first_window_that_is_kept_has_any_length_from_a_half_to_a_whole_one() {
+    let mut rig = Rig::with(&Memory::default(), 11, Hands::at(BEGIN), WINDOW, true);
+    let lengths: BTreeSet<_> = (0..WINDOW).map(|random| rolled(&mut rig, random).first_window()).collect();
+    assert_eq!(lengths, (WINDOW / 2 + 1..=WINDOW).collect());
+}
+
+#[test]
+fn pauses_double_up_to_400_ms_or_an_eighth_of_what_is_left_and_any_up_to_a_half_is_left_out() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let now = rig.clock.look();
+    for (left, most) in [
+        (0, vec![25, 50, 100, 200, 400, 400]),
+        (3_999, vec![25, 50, 100, 200, 400, 499, 499]),
+        (9_600, vec![25, 50, 100, 200, 400, 800, 1_200, 1_200]),
+    ] {
+        let mut pause = Pause::default();
+        for most in most {
+            let mut after = |random: u64| {
+                let mut pause = pause;
+                rolled(&mut rig, random).unavailable("gone".to_owned(), &now, &mut pause, left);
+                (pause.until().unwrap().since(now.mono), pause)
+            };
+            let lengths: BTreeSet<_> = (0..most).map(|random| after(random).0).collect();
+            assert_eq!(lengths, (most - most / 2 + 1..=most).collect(), "{left} ms left");
+            pause = after(0).1;
+        }
+    }
+}
+
 #[test]
 fn who_has_time_left_does_not_press_a_ledger_that_is_gone() {
     const HOUR: u64 = 3_600_000;
