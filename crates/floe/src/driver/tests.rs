@@ -338,6 +338,37 @@ fn a_moment_in_which_nobody_comes_is_waited_for_to_its_end() {
     assert_eq!(second.answered(), Some(Ok(1)));
 }
 
+/// Callers that come a little later would have a trip of their own.
+#[test]
+fn a_moment_for_more_callers_outlasts_what_is_no_work_for_another_thread() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let shared = &driver.shared;
+    let (name, [_, second], gathering) = gathering(&driver, &ledger);
+    shared.hand_out(Vec::new(), gathering);
+    let talks = Arc::clone(shared);
+    lock(&driver.threads).push(thread::spawn(move || talks.talk()));
+    // Who has taken it up waits from then on.
+    until(|| lock(&shared.work).gathering.is_empty());
+    for _ in 0..5_000 {
+        shared.turn();
+        shared.hand_out(Vec::new(), None);
+    }
+    // Whoever queues one call goes on with it.
+    let id = shared.node().requests().ask(Purpose::GiveBack, give_back(&Key::name(&name), 1));
+    shared.queue_and_go_on(shared.node());
+    for _ in 0..5_000 {
+        shared.turn();
+    }
+    assert_eq!(the_call(shared).id, id);
+    shared.node().handle_over(id);
+    let third = Ticket::new(1);
+    shared.enqueue(&name, &third, Caller::Future).unwrap();
+    until(|| third.answered().is_some());
+    assert_eq!([second, third].map(|ticket| ticket.answered()), [Some(Ok(1)), Some(Ok(2))]);
+    assert_eq!(shared.ledger_calls().granted, 2, "the two shared a trip");
+}
+
 /// The one thread of an embedded ledger would wait for work, and the second name's callers for it.
 #[test]
 fn a_moment_after_which_nothing_is_asked_is_followed_by_the_next_names() {
