@@ -4,12 +4,15 @@ use std::fmt::Display;
 
 use super::*;
 
+/// A setting and what is said of it.
+type Said<'a> = (&'static str, &'a dyn Display);
+
 fn of(text: &str) -> Definition {
     text.parse().unwrap()
 }
 
 /// What the settings make, and of which of them something was said.
-fn defined(kind: Kind, settings: &[(&'static str, &dyn Display)]) -> (Option<String>, Vec<&'static str>) {
+fn defined(kind: Kind, settings: &[Said<'_>]) -> (Option<String>, Vec<&'static str>) {
     let (mut given, mut wrong) = (Given::default(), Vec::new());
     settings.iter().for_each(|(key, value)| given.set(key, value));
     let definition = kind.define(&given, &mut |key, _| wrong.push(key));
@@ -17,14 +20,14 @@ fn defined(kind: Kind, settings: &[(&'static str, &dyn Display)]) -> (Option<Str
 }
 
 /// What the settings make if nothing is wrong with them.
-fn made(kind: Kind, settings: &[(&'static str, &dyn Display)]) -> String {
+fn made(kind: Kind, settings: &[Said<'_>]) -> String {
     let (definition, wrong) = defined(kind, settings);
     assert!(wrong.is_empty(), "{wrong:?}");
     definition.unwrap()
 }
 
 /// Which settings are wrong; each is named once, and nothing is made of them.
-fn wrong(kind: Kind, settings: &[(&'static str, &dyn Display)]) -> Vec<&'static str> {
+fn wrong(kind: Kind, settings: &[Said<'_>]) -> Vec<&'static str> {
     let (definition, wrong) = defined(kind, settings);
     assert_eq!(definition, None);
     wrong
@@ -71,7 +74,7 @@ fn layout(text: &str) -> String {
 fn fields_of_a_snowflake_take_their_tick_and_epoch_from_the_layout_or_from_settings() {
     let whole = layout(&format!("{FIELDS} tick=10ms epoch={EPOCH}"));
     let (tick, epoch) = ("tick=10ms", format!("epoch={EPOCH}"));
-    let mut spellings: Vec<(String, Vec<(&'static str, &dyn Display)>)> = vec![
+    let mut spellings: Vec<(String, Vec<Said<'_>>)> = vec![
         (format!("{FIELDS} {tick} {epoch}"), vec![]),
         (format!("{FIELDS} {tick}"), vec![("epoch", &EPOCH)]),
         (format!("{FIELDS} {epoch}"), vec![("tick", &"10ms")]),
@@ -92,7 +95,7 @@ fn fields_of_a_snowflake_take_their_tick_and_epoch_from_the_layout_or_from_setti
 
 #[test]
 fn what_is_wrong_with_a_snowflakes_settings_is_said_of_the_setting() {
-    let snowflake = |settings: &[(&'static str, &dyn Display)]| wrong(Kind::SNOWFLAKE, settings);
+    let snowflake = |settings: &[Said<'_>]| wrong(Kind::SNOWFLAKE, settings);
     assert_eq!(snowflake(&[("own", &"perhaps")]), ["own"]);
     assert_eq!(snowflake(&[("layout", &"nobody's")]), ["layout"]);
     assert_eq!(snowflake(&[("layout", &FIELDS)]), ["tick", "epoch"], "both are missing");

@@ -45,7 +45,7 @@ fn driver_by(ledger: &Memory, source: impl TimeSource + 'static, thread: fn(&Sha
 
 /// Waits for what another thread does.
 fn until(done: impl Fn() -> bool) {
-    for _ in 0..5_000 {
+    for _ in 0..30_000 {
         if done() {
             return;
         }
