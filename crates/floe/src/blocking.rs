@@ -106,3 +106,28 @@ impl<T> fmt::Debug for Blocking<T> {
         f.debug_struct("Blocking").field("begun", &self.begun).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn the_work_begins_once_on_a_thread_that_says_whose_it_is() {
+        let (go, wait) = mpsc::channel::<()>();
+        let (done, result) = mpsc::channel();
+        let mut future = Box::pin(blocking(move || {
+            wait.recv().unwrap();
+            done.send(thread::current().name().map(ToOwned::to_owned)).unwrap();
+        }));
+        assert!(format!("{future:?}").contains("begun: false"), "nobody has polled it");
+        for _ in 0..3 {
+            let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            assert!(polled.is_pending());
+            assert!(format!("{future:?}").contains("begun: true"));
+        }
+        go.send(()).unwrap();
+        assert_eq!(result.recv().unwrap().as_deref(), Some("floe-blocking"));
+    }
+}

@@ -246,3 +246,6 @@ impl fmt::Debug for Dated {
         write!(f, "Dated({}, {:?})", self.counting.name, self.shape)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

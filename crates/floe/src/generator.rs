@@ -544,3 +544,6 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
         self.generator.shared.too_late(&self.generator.stream.shared, self.needs_window, self.due)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -204,3 +204,6 @@ impl Manual {
 pub fn mint_at<I: IdRepr>(generator: &Generator<I>, glance: Glance) -> Result<Outcome<I>, MintError> {
     generator.try_mint_at(glance.0)
 }
+
+#[cfg(all(test, not(loom)))]
+pub(crate) mod tests;

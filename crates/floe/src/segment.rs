@@ -332,3 +332,6 @@ impl Attempt for MintMany<'_> {
         self.segment.shared.too_late(&self.segment.numbers.shared, true, None)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -134,7 +134,38 @@ impl SharedCursor {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::sync::atomic::AtomicU32;
+    use std::task::{Wake, Waker};
+
     use super::*;
+    use crate::sync::try_lock;
+
+    /// A waiter that looks at once why it was woken, as an executor may that polls in the wake itself.
+    struct Looks {
+        shared: Arc<SharedCursor>,
+        looked: AtomicU32,
+    }
+
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {
+            assert!(try_lock(&self.shared.trouble).is_some(), "it would wait for itself");
+            self.looked.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A node whose ledger is away finds the same trouble again and again.
+    #[test]
+    fn who_waits_is_woken_once_for_each_trouble_and_may_look_at_it() {
+        let shared = Arc::new(SharedCursor::new(0, Arc::default()));
+        let looks = Arc::new(Looks { shared: Arc::clone(&shared), looked: AtomicU32::new(0) });
+        let away = || Some(BlockReason::Exhausted("away".to_owned()));
+        let told = [away(), away(), None, None, away()].map(|trouble| {
+            shared.waiters.add(&Waker::from(Arc::clone(&looks)));
+            shared.set_trouble(trouble);
+            looks.looked.swap(0, Ordering::Relaxed) > 0
+        });
+        assert_eq!(told, [true, false, true, false, true]);
+    }
 
     /// Callers who need no more than what is left, and one who needs more than that, ask before the node has looked.
     #[test]

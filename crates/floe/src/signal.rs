@@ -67,4 +67,28 @@ mod tests {
         signal.wait(Some(0));
         assert!(!signal.is_raised());
     }
+
+    /// Otherwise the driver would spin.
+    #[test]
+    fn a_wait_lasts_until_the_signal_is_raised() {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        let (signal, raised, seen) = (Signal::default(), AtomicU32::new(0), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for round in 1..=1_000 {
+                    signal.wait(None);
+                    let before = raised.load(Ordering::SeqCst);
+                    seen.store(round, Ordering::SeqCst);
+                    assert_eq!(before, round, "nobody has raised it");
+                }
+            });
+            for round in 1..=1_000 {
+                raised.store(round, Ordering::SeqCst);
+                signal.raise();
+                while seen.load(Ordering::SeqCst) < round {
+                    std::thread::yield_now();
+                }
+            }
+        });
+    }
 }

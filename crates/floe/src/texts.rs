@@ -109,3 +109,32 @@ impl Iterator for Texts {
 }
 
 impl ExactSizeIterator for Texts {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn their_bytes_are_those_of_the_texts_and_of_their_ends() {
+        let mut texts = Texts::default();
+        assert_eq!(texts.bytes(), 0);
+        for count in 1..100 {
+            texts.put_str("0123456789");
+            assert!(texts.bytes() >= count * (10 + size_of::<usize>()), "{count}: {}", texts.bytes());
+        }
+        // Room for twice as many at most.
+        assert!(texts.bytes() <= 2 * 128 * (10 + size_of::<usize>()), "{}", texts.bytes());
+    }
+
+    #[test]
+    fn what_is_attached_to_them_lasts_as_long_as_they_do() {
+        let share = Arc::new(());
+        let mut texts = Texts::default();
+        texts.put(&7);
+        let mut texts = texts.with_guard(Arc::clone(&share));
+        assert_eq!((texts.next().as_deref(), texts.next()), (Some("7"), None));
+        assert_eq!(Arc::strong_count(&share), 2);
+        drop(texts);
+        assert_eq!(Arc::strong_count(&share), 1);
+    }
+}

@@ -61,7 +61,27 @@ impl Ticket {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::task::{Wake, Waker};
+
     use super::*;
+    use crate::sync::try_lock;
+
+    /// An executor may poll in the wake itself.
+    #[test]
+    fn who_is_woken_may_look_at_the_answer_at_once() {
+        struct Looks(Arc<Ticket>);
+        impl Wake for Looks {
+            fn wake(self: Arc<Self>) {
+                assert!(try_lock(&self.0.answer).is_some(), "it would wait for itself");
+                assert_eq!(self.0.answered(), Some(Ok(7)));
+                self.0.abandon();
+            }
+        }
+        let ticket = Ticket::new(1);
+        ticket.waiters().add(&Waker::from(Arc::new(Looks(Arc::clone(&ticket)))));
+        ticket.answer(Ok(7));
+        assert_eq!(ticket.answered(), None, "it was woken");
+    }
 
     #[test]
     fn a_ticket_is_answered_once_and_not_where_its_caller_has_gone() {

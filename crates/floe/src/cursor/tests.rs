@@ -146,6 +146,11 @@ fn a_lease_ends_when_the_ranges_change_and_when_the_cursor_closes() {
         cursor.draw_leased(now)
     };
     cursor.publish(&owned(0..10), 0);
+    cursor.grant(now, 0, 0, |_, tag| (40, tag));
+    cursor.publish(&owned(0..10), 0);
+    for other in [now, Stamp::default()] {
+        assert_eq!(cursor.draw_leased(other), None, "nothing is left of a lease, for no stamp");
+    }
     assert_eq!(granted(), Some((0, 0)));
     cursor.publish(&Owned { tag: 4, ..owned(0..20) }, 0);
     assert_eq!(cursor.draw_leased(now), None, "the next draw looks for the new range");
@@ -155,4 +160,33 @@ fn a_lease_ends_when_the_ranges_change_and_when_the_cursor_closes() {
     cursor.publish(&owned(0..20), 0);
     assert_eq!(cursor.draw_leased(now), None);
     assert_eq!(granted(), Some((3, 0)));
+}
+
+/// Between its look at the cursor and its swap, another thread draws.
+#[test]
+fn a_leased_draw_that_another_one_overtakes_takes_the_next_position_and_no_more() {
+    for times in 1..4_u64 {
+        let (cursor, now) = (Cursor::new(0), stamp(0, 5));
+        cursor.publish(&Owned { tag: 3, ..owned(0..10) }, 0);
+        cursor.grant(now, 0, 0, |_, tag| (10, tag));
+        let (left, others) = (std::cell::Cell::new(times), std::cell::RefCell::new(Vec::new()));
+        let overtaken = cursor.draw_leased_with(now, || {
+            if let Some(less) = left.get().checked_sub(1) {
+                left.set(less);
+                others.borrow_mut().extend(cursor.draw_leased(now));
+            }
+        });
+        assert_eq!(overtaken, Some((times, 3, ())));
+        assert_eq!(others.take(), (0..times).map(|position| (position, 3)).collect::<Vec<_>>());
+        assert_eq!(cursor.next(), Some(times + 1));
+    }
+}
+
+/// I5.
+#[test]
+fn a_draw_is_never_below_the_last_one_whatever_it_wishes() {
+    let cursor = Cursor::new(0);
+    cursor.publish(&owned(0..10), 0);
+    let drawn = [(); 3].map(|()| got(cursor.draw(0, 1, true, 10, |_| 0)));
+    assert_eq!(drawn, [Some((0, 1)), Some((1, 1)), Some((2, 1))]);
 }

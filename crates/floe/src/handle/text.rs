@@ -302,3 +302,6 @@ impl fmt::Debug for TextMinter {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -59,8 +59,12 @@ impl Origin {
 
     /// An origin whose clock is an argument, with its ticker.
     #[cfg(test)]
-    pub(crate) fn with_clock(clock: Arc<Clock>, random: Random) -> Arc<Self> {
-        Arc::new(Self::new(clock, Box::new(|| None), random))
+    pub(crate) fn with_clock(
+        clock: Arc<Clock>,
+        wall_nanos: impl Fn() -> Option<u64> + Send + Sync + 'static,
+        random: Random,
+    ) -> Arc<Self> {
+        Arc::new(Self::new(clock, Box::new(wall_nanos), random))
     }
 
     /// Milliseconds since 1970 by the steady clock, at most about a millisecond old.

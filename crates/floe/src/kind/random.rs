@@ -280,6 +280,21 @@ mod tests {
         assert_ne!(Random::System.generation(), before);
     }
 
+    /// Otherwise each word would cost a thousand bytes of them.
+    #[test]
+    fn after_an_invalidation_words_are_made_ahead_again() {
+        loop {
+            invalidate();
+            let generation = Random::System.generation();
+            Random::System.word().unwrap();
+            let is_current = READY.with(Ready::is_current);
+            // Another test may have invalidated meanwhile.
+            if Random::System.generation() == generation {
+                return assert!(is_current);
+            }
+        }
+    }
+
     #[test]
     fn an_invalidation_while_words_are_made_drops_them() {
         let before = GENERATION.load(Ordering::Relaxed);

@@ -57,9 +57,12 @@ impl Hands {
     }
 
     fn origin(&self, random: Random) -> Arc<Origin> {
+        Origin::given(self.clone(), self.wall_nanos(), random)
+    }
+
+    fn wall_nanos(&self) -> impl Fn() -> Option<u64> + Send + Sync + 'static {
         let clocks = Arc::clone(&self.0);
-        let wall_nanos = move || u64::try_from(clocks.wall_nanos.load(Ordering::Relaxed)).ok();
-        Origin::given(self.clone(), wall_nanos, random)
+        move || u64::try_from(clocks.wall_nanos.load(Ordering::Relaxed)).ok()
     }
 }
 

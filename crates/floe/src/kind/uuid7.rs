@@ -281,7 +281,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::clock::TimeSource;
+    use crate::clock::{Clock, TimeSource};
     use crate::kind::random::Random;
     use crate::time::{MonoMillis, Reading, UnixMillis};
 
@@ -305,6 +305,52 @@ mod tests {
             }
             let wall = UnixMillis::from_position(1_772_366_400_000 + now);
             Reading { wall, mono: MonoMillis::new(now) }
+        }
+    }
+
+    #[test]
+    fn it_is_precise_where_that_is_asked_for() {
+        assert_eq!(
+            [UuidV7Generator::new(), UuidV7Generator::precise()].map(|ids| ids.precise),
+            [false, true]
+        );
+    }
+
+    /// The last place within reach is minted, and who wants the next one is told to wait for the next millisecond.
+    #[test]
+    fn ids_run_ahead_to_the_end_of_ten_milliseconds_and_not_by_one_more() {
+        const LAST: u64 = 1_772_366_400_000 + AHEAD_MS;
+        // To a quarter of a microsecond, the end is that of the part of a millisecond which is ten milliseconds ahead.
+        for (precise, order) in [(false, (1 << ORDER_BITS) - 1), (true, (1 << (ORDER_BITS - PART_BITS)) - 1)]
+        {
+            for at_hand in [false, true] {
+                let stands =
+                    Busy { now: AtomicU64::new(0), waits: AtomicU64::new(0), others: Arc::default() };
+                let clock = Arc::new(Clock::new(crate::ClockPolicy::default(), Box::new(stands)));
+                if at_hand {
+                    clock.tick();
+                }
+                let origin = Origin::with_clock(clock, || None, Random::given(|| 7));
+                let ids = UuidV7Generator::of(origin, precise);
+                let last = LAST << ORDER_BITS | order;
+                ids.run.draw(1, u64::MAX - 1, |_| last - 1).unwrap();
+                let minted = ids.mint().unwrap();
+                assert_eq!(minted, place(last, 7), "precise: {precise}, at hand: {at_hand}");
+                let busy = MintError::Busy { retry: Duration::from_millis(1) };
+                assert_eq!(ids.mint(), Err(busy), "precise: {precise}, at hand: {at_hand}");
+            }
+        }
+    }
+
+    /// Otherwise it would begin again at 0.
+    #[test]
+    fn a_time_that_leaves_no_bits_for_the_order_is_refused() {
+        for (precise, end) in [(false, 1 << 44), (true, 1 << 56)] {
+            let stands = Busy { now: AtomicU64::new(0), waits: AtomicU64::new(0), others: Arc::default() };
+            let ids = UuidV7Generator::of(Origin::given(stands, || None, Random::given(|| 7)), precise);
+            let ahead = if precise { AHEAD_MS << PART_BITS } else { AHEAD_MS };
+            assert!(matches!(ids.draw_at(end - ahead, 1), Err(MintError::Exhausted(_))));
+            assert!(matches!(ids.draw_at(end - ahead - 1, 1), Ok(Ok(_))));
         }
     }
 

@@ -15,6 +15,34 @@ const IDS: i64 = 100_000;
 fn the_sequence_rolls_where_the_stream_may_run_a_tick_ahead() {
     assert_eq!(Stream::default_start(&Layout::TWITTER, 1), Start::Rolling);
     assert_eq!(Stream::default_start(&Layout::TWITTER, 0), Start::Random(64));
+    assert_eq!(Stream::default_start(&quarter(), 0), Start::Random(1), "its ticks have fewer than 64");
+    for (ahead_ms, layout, may) in [
+        (0, Layout::TWITTER, false),
+        (1, Layout::TWITTER, true),
+        (999, second(), false),
+        (1_000, second(), true),
+    ] {
+        let checked = Stream::check_start(&layout, Start::Rolling, ahead_ms);
+        assert_eq!(checked.is_ok(), may, "{layout}, {ahead_ms} ms ahead: {checked:?}");
+    }
+}
+
+#[test]
+fn a_start_is_read_from_its_own_text_and_from_no_other() {
+    for start in [Start::Zero, Start::Rolling, Start::Random(1), Start::Random(u64::MAX)] {
+        assert_eq!(start.to_string().parse(), Ok(start));
+    }
+    for text in
+        ["", "Zero", "rolling ", "random", "random:", "random:0", "random:-1", "rolling:1", "ramdom:1"]
+    {
+        let read = text.parse::<Start>();
+        assert!(read.is_err(), "{text}: {read:?}");
+    }
+}
+
+/// Four IDs a tick.
+fn quarter() -> Layout {
+    "time:41 worker:10 sequence:2 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse().unwrap()
 }
 
 /// `IDS` IDs, one every `every` milliseconds of a virtual clock.
@@ -57,8 +85,7 @@ fn spread_evenly(ids: &[u64]) {
 
 #[test]
 fn a_random_start_is_below_its_bound_which_is_what_a_tick_has_at_most() {
-    let layout: Layout =
-        "time:41 worker:10 sequence:2 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse().unwrap();
+    let layout = quarter();
     for below in 1..=4 {
         assert_eq!(Stream::check_start(&layout, Start::Random(below), 0), Ok(()));
         let ids = one_every(1, &layout, Start::Random(below));
@@ -119,6 +146,99 @@ fn a_stream_that_is_opened_again_begins_with_a_new_tick() {
             stream.layout.split(id.to_u128()).unwrap().tick
         });
         assert!(ticks[0] < ticks[1], "worker {worker}: {ticks:?}");
+    }
+}
+
+/// A burst loses nothing but the beginning of its first tick.
+#[test]
+fn a_tick_that_follows_a_full_one_is_full_whatever_its_start() {
+    for start in [Start::Zero, Start::Random(4), Start::Rolling] {
+        let stream = Stream::new(quarter(), start, 0, 42, Arc::<Signal>::default());
+        stream.own(3, START_MS.unsigned_abs(), (START_MS + 1_000).unsigned_abs(), 0);
+        let burst = |later| {
+            let stamp = Stamp::new(0, UnixMillis::new(START_MS + later));
+            std::iter::from_fn(|| stream.mint_one::<Id>(stamp)).count()
+        };
+        burst(0);
+        assert_eq!([1, 2, 3, 4, 5, 6, 7, 8].map(burst), [4; 8], "{start}");
+    }
+}
+
+/// The first outputs of SplitMix64 from the seed 1234567, as Rosetta Code has them.
+#[test]
+fn what_ticks_begin_at_is_as_random_as_split_mix_64() {
+    // It counts the seed up after an output, and not before.
+    let seed = 1_234_567_u64.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let stream = Stream::new(Layout::TWITTER, Start::Rolling, 10, seed, Arc::<Signal>::default());
+    assert_eq!(
+        [(); 5].map(|()| stream.random()),
+        [
+            6_457_827_717_110_365_317,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423,
+            4_593_380_528_125_082_431,
+            16_408_922_859_458_223_821
+        ]
+    );
+}
+
+#[test]
+fn a_renewal_goes_on_behind_the_last_id() {
+    let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
+    let (now, stamp) = (START_MS.unsigned_abs(), Stamp::new(0, UnixMillis::new(START_MS)));
+    let first = stream.layout.position_at(stamp.time()).unwrap();
+    for more in 0..3 {
+        stream.own(3, now, now + 1_000 + more, 0);
+        let id: Id = stream.mint_one(stamp).unwrap();
+        assert_eq!(id.get(), stream.layout.place(first + more, 3));
+    }
+}
+
+/// A new worker's first tick is no later than it has to be.
+#[test]
+fn another_worker_begins_in_the_tick_behind_a_full_one() {
+    let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
+    let (now, stamp) = (START_MS.unsigned_abs(), Stamp::new(0, UnixMillis::new(START_MS)));
+    stream.own(3, now, now + 1_000, 0);
+    assert!(matches!(stream.draw(stamp, 4_096, true, 0), Ok(Draw::Got(_))));
+    stream.own(2, now, now + 1_000, 0);
+    let id: Id = stream.mint_one(stamp).unwrap();
+    let parts = stream.layout.split(id.to_u128()).unwrap();
+    assert_eq!((parts.time, parts.worker), (UnixMillis::new(START_MS + 1), 2));
+}
+
+#[test]
+fn behind_the_last_position_of_a_layout_another_worker_finds_it_used_up() {
+    let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
+    let last = Layout::TWITTER.time_of(Layout::TWITTER.ticks() - 1);
+    let (end, stamp) = (last.plus(1).get().unsigned_abs(), Stamp::new(0, last));
+    stream.own(3, end - 1_000, end, 0);
+    assert!(matches!(stream.draw(stamp, 4_096, true, 0), Ok(Draw::Got(_))));
+    for worker in [3, 2, 3] {
+        stream.own(worker, end - 1_000, end, 0);
+        let draw = stream.draw(stamp, 1, true, 0);
+        assert!(matches!(draw, Err(MintError::Exhausted(_))), "{worker}: {draw:?}");
+        stream.close();
+    }
+}
+
+/// By the short path. In a window that ends with the tick as well.
+#[test]
+fn one_id_leaves_a_lease_to_the_end_of_its_tick() {
+    for ticks in [1, 1_000] {
+        for alone in [true, false] {
+            let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
+            let (now, stamp) = (START_MS.unsigned_abs(), Stamp::new(0, UnixMillis::new(START_MS)));
+            stream.own(3, now, now + ticks, 0);
+            if alone {
+                assert!(matches!(stream.draw(stamp, 1, true, 0), Ok(Draw::Got(_))));
+                stream.lease(stamp);
+            } else {
+                assert!(stream.mint_one::<Id>(stamp).is_some());
+            }
+            let leased = std::iter::from_fn(|| stream.mint_leased::<Id>(stamp)).count();
+            assert_eq!(leased, 4_095, "{ticks} ticks");
+        }
     }
 }
 
@@ -326,12 +446,22 @@ fn the_rest_of_a_chunk_in_the_next_tick_ends_with_its_era_and_with_its_time() {
         }
         let stamp = [at(0, 0), at(0, 0), at(1, 0), at(0, 12)][what];
         assert_eq!(chunk.take(&stream, stamp, None), None, "{what}");
+        let size = chunk.size;
+        let _ = chunk.refill(&stream, stamp);
+        assert_eq!(chunk.size, (size / 2).max(1), "{what}: fewer are drawn where some went stale");
     }
 }
 
 /// A chunk that was given up leaves nothing behind for the next one, and one that lies in two ticks gives its IDs as they lie there.
 #[test]
 fn a_chunk_gives_the_ids_of_its_positions_and_no_others() {
+    // Where the clock keeps no stamp, each ID is looked for anew.
+    for kept in [true, false] {
+        chunks_give_the_ids_of_their_positions(kept);
+    }
+}
+
+fn chunks_give_the_ids_of_their_positions(kept: bool) {
     let layout: Layout =
         "time:41 worker:14 sequence:8 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse().unwrap();
     let stream = Stream::new(layout, Start::Zero, 10, 42, Arc::<Signal>::default());
@@ -340,7 +470,7 @@ fn a_chunk_gives_the_ids_of_its_positions_and_no_others() {
     let stamp = Stamp::new(0, UnixMillis::new(START_MS));
     let (placer, first) = (placer::<Id>(&stream.layout, 3), stream.layout.position_at(stamp.time()).unwrap());
     let take =
-        |chunk: &mut Chunk<Id>| chunk.take_by(&stream, || Ok::<_, MintError>((stamp, true))).unwrap().1;
+        |chunk: &mut Chunk<Id>| chunk.take_by(&stream, || Ok::<_, MintError>((stamp, kept))).unwrap().1;
     let mut alone = Chunk::<Id>::new(&stream);
     let nothing_is_lost = (first..first + 600).all(|position| {
         let mut taken = || alone.take_again().or_else(|| take(&mut alone));
@@ -377,22 +507,26 @@ fn a_chunk_gives_the_ids_of_its_positions_and_no_others() {
 
 /// What is discarded of a chunk when it grows old is small, however many IDs there are in a tick.
 #[test]
-fn a_chunk_has_256_positions_at_most_and_a_sixteenth_of_a_tick() {
+fn a_chunk_has_two_positions_at_first_and_256_at_most_and_a_sixteenth_of_a_tick() {
     for (layout, most) in [
         (second(), 256),
         (Layout::TWITTER, 256),
         ("time:41 worker:14 sequence:8 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse().unwrap(), 16),
+        (quarter(), 1),
     ] {
         let stream = Stream::new(layout, Start::Zero, 10_000, 42, Arc::<Signal>::default());
         let now = START_MS.unsigned_abs();
         stream.own(3, now, now + 1_000_000, 0);
         let stamp = Stamp::new(0, UnixMillis::new(START_MS));
         let mut chunk = Chunk::<Id>::new(&stream);
-        let sizes = (0..12).map(|_| {
-            while chunk.take(&stream, stamp, None).is_some() {}
-            assert_eq!(chunk.refill(&stream, stamp), Ok(None));
-            chunk.left()
-        });
-        assert_eq!(sizes.max(), Some(most), "{}", stream.layout);
+        let sizes: Vec<u64> = (0..12)
+            .map(|_| {
+                while chunk.take(&stream, stamp, None).is_some() {}
+                assert_eq!(chunk.refill(&stream, stamp), Ok(None));
+                chunk.left()
+            })
+            .collect();
+        let doubled: Vec<u64> = (1..=12).map(|times| (1 << times).min(most)).collect();
+        assert_eq!(sizes, doubled, "{}", stream.layout);
     }
 }

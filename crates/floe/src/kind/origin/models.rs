@@ -16,7 +16,7 @@ fn who_sees_a_new_era_finds_nothing_that_was_drawn_before_it() {
         let clock = Arc::new(Clock::new(POLICY, Box::new(Standing)));
         let mut words = (1_u64..).map(|word| word << 32);
         let random = Random::given(move || words.next().unwrap_or_default());
-        let origin = Origin::with_clock(Arc::clone(&clock), random);
+        let origin = Origin::with_clock(Arc::clone(&clock), || None, random);
         let ids = ObjectIdGenerator::of(Arc::clone(&origin));
         let (before, generation) = (ids.mint().unwrap(), origin.random.generation());
         clock.invalidate();

@@ -390,6 +390,7 @@ fn the_counter_of_object_ids_goes_on_over_the_seconds() {
         let next = other.mint().unwrap();
         assert_eq!(next.counter(), last.counter() + 1);
         assert_eq!(next.random(), last.random());
+        assert_eq!(next.time().get(), hands.wall() / SECOND * SECOND, "and its second is the clock's");
         last = next;
     }
 }
@@ -425,7 +426,7 @@ fn a_late_ticker_does_not_stop_minting() {
     let clock = Arc::new(Clock::new(crate::ClockPolicy::default(), Box::new(hands.clone())));
     // The time at hand stands, as in a forked child.
     clock.tick();
-    let ids = UuidV7Generator::of(Origin::with_clock(clock, seeded(1)), false);
+    let ids = UuidV7Generator::of(Origin::with_clock(clock, || None, seeded(1)), false);
     for _ in 0..40 {
         hands.run(1);
         assert!(ids.mint_many(MAX_MANY / 2).is_ok());
@@ -581,7 +582,7 @@ fn an_object_id_has_its_five_bytes_from_after_the_look_that_tells_of_a_copy() {
         drawn += 1;
         u64::MAX - (drawn << 24)
     });
-    let ids = ObjectIdGenerator::of(Origin::with_clock(clock, words));
+    let ids = ObjectIdGenerator::of(Origin::with_clock(clock, || None, words));
     let before = ids.mint().unwrap();
     while ids.mint_many(1 << 20).is_ok() {}
     hands.step(1_001);
@@ -622,7 +623,7 @@ fn a_draw_that_begins_a_millisecond_fits_it_to_the_last_id() {
 fn at_hand(hands: &Hands, random: Random) -> (Arc<Clock>, Arc<Origin>) {
     let clock = Arc::new(Clock::new(crate::ClockPolicy::default(), Box::new(hands.clone())));
     clock.tick();
-    (Arc::clone(&clock), Origin::with_clock(clock, random))
+    (Arc::clone(&clock), Origin::with_clock(clock, hands.wall_nanos(), random))
 }
 
 /// With the time at hand each ID but the first goes by the lease, which knows the low half alone.
@@ -678,7 +679,7 @@ fn what_a_minter_has_drawn_ends_with_its_era_whether_the_next_one_is_at_hand_or_
 #[test]
 fn the_time_of_a_new_era_is_at_hand_when_the_era_was_noticed() {
     let clock = Arc::new(Clock::new(crate::ClockPolicy::default(), Box::new(Hands::at(START))));
-    let origin = Origin::with_clock(Arc::clone(&clock), seeded(1));
+    let origin = Origin::with_clock(Arc::clone(&clock), || None, seeded(1));
     clock.invalidate();
     clock.tick();
     assert_eq!((origin.millis_at_hand(), origin.random.generation()), (None, 0));
@@ -700,4 +701,78 @@ fn generations() -> (Random, impl Fn() -> u64) {
 /// The invalidations before the random bits of this ID were drawn.
 fn drawn_in(id: Uuid) -> u64 {
     u64::try_from(id.get() & ((1 << 54) - 1)).unwrap() >> (32 - (64 - 54))
+}
+
+#[test]
+fn a_precise_uuid_v7_reads_the_clock_also_where_a_time_is_at_hand() {
+    let hands = Hands::at(START);
+    let (_, origin) = at_hand(&hands, seeded(13));
+    let ids = UuidV7Generator::of(origin, true);
+    for quarter in 0..4 {
+        assert_eq!(ids.mint().unwrap().get() >> 64 & 0xfff, quarter * 1024);
+        hands.step_nanos(250_000);
+    }
+}
+
+/// The steady clock may be a little behind it, and never ahead.
+#[test]
+fn a_precise_uuid_v7_has_the_wall_clocks_time_where_the_steady_one_is_less_than_a_second_behind() {
+    for (ahead, time) in [(-1, START), (0, START), (999, START + 999), (1_000, START), (DAY, START)] {
+        let nanos = u64::try_from((START + ahead) * 1_000_000).unwrap();
+        let origin = Origin::given(Hands::at(START), move || Some(nanos), seeded(1));
+        let id = UuidV7Generator::of(origin, true).mint().unwrap();
+        assert_eq!(id.time(), Some(UnixMillis::new(time)), "{ahead} ms ahead");
+    }
+}
+
+/// Nothing but the clock ends them, also where no time is at hand and each ID looks at it.
+#[test]
+fn a_minter_mints_all_that_it_has_drawn() {
+    let ids = UuidV7Generator::of(Hands::at(START).origin(constant(0)), false);
+    let mut minter = ids.minter();
+    for order in 0..100 {
+        assert_eq!(order_bits(minter.mint().unwrap()), order);
+    }
+}
+
+#[test]
+fn who_is_told_to_retry_an_object_id_in_a_millisecond_is_right() {
+    let second = START / SECOND;
+    let hands = Hands::at(second * SECOND + 999);
+    let origin = hands.origin(seeded(1));
+    let ids = ObjectIdGenerator::of(Arc::clone(&origin));
+    // All counters of this second and of the next.
+    let last = (second.unsigned_abs() + 2 << 24) - 1;
+    origin.process.run.draw(1, u64::MAX - 1, |_| last).unwrap();
+    assert_eq!(ids.mint(), Err(MintError::Busy { retry: Duration::from_millis(1) }));
+    hands.run(1);
+    let next = ids.mint().unwrap();
+    assert_eq!((next.time().get(), next.counter()), ((second + 2) * SECOND, 0));
+}
+
+#[test]
+fn all_128_bits_of_a_ksuids_payload_are_random() {
+    let mut words = [u64::MAX, 7].into_iter();
+    let ids = KsuidGenerator::of(Hands::at(START).origin(Random::given(move || words.next().unwrap())));
+    assert_eq!(ids.mint().unwrap().payload(), u128::from(u64::MAX) << 64 | 7);
+}
+
+#[test]
+fn a_nanoid_that_cannot_be_is_refused_where_it_is_defined() {
+    use crate::definition::{Given, Kind};
+    for (alphabet, length, fits) in
+        [("ab", "8", true), ("aa", "8", false), ("a", "8", false), ("ab", "0", false)]
+    {
+        let mut given = Given::default();
+        given.set("alphabet", alphabet);
+        given.set("length", length);
+        let mut complaints = Vec::new();
+        let nanoid: Kind = "nanoid".parse().unwrap();
+        let defined = nanoid.define(&given, &mut |key, why| complaints.push((key, why)));
+        assert_eq!(
+            (defined.is_some(), complaints.is_empty()),
+            (fits, fits),
+            "{alphabet} {length} {complaints:?}"
+        );
+    }
 }

@@ -1,0 +1,168 @@
+//! Generators of a floe by hand.
+
+use std::time::Duration;
+
+use super::*;
+use crate::floe::Floe;
+use crate::manual::tests::{Rig, poll};
+
+/// 1,024 IDs in a tick of a second, which cannot be run ahead of.
+fn seconds() -> Layout {
+    "time:32 worker:9 sequence:10 tick=1s epoch=2020-01-01T00:00:00.000Z".parse().unwrap()
+}
+
+/// Windows of a minute, so that they are long enough for whatever a caller waits for.
+fn patient(max_wait: Duration) -> crate::Builder {
+    Floe::builder().window(Duration::from_secs(60)).max_wait(max_wait)
+}
+
+/// A generator that has a window and has minted one ID, on a floe whose callers have the patience for three seconds.
+fn begun(layout: Layout) -> (Rig, Generator) {
+    let rig = Rig::of(patient(Duration::from_secs(3)));
+    let orders = rig.floe.snowflake("orders", layout).unwrap();
+    rig.block_on(orders.mint_async()).unwrap();
+    rig.settle();
+    (rig, orders)
+}
+
+fn next(orders: &Generator) -> u64 {
+    orders.stream.shared.cursor.next().unwrap()
+}
+
+/// How long an attempt waits; `None` where it is done.
+fn waits(step: Result<Step<Drawn>, MintError>) -> Option<Option<u64>> {
+    match step.unwrap() {
+        Step::Ready(_) => None,
+        Step::Wait { millis } => Some(millis),
+    }
+}
+
+/// Mints until every ID that is due is minted.
+fn use_up(orders: &Generator) {
+    while let Outcome::Ready(_) = orders.try_mint().unwrap() {}
+}
+
+/// Nothing is drawn and not handed out.
+#[test]
+fn one_id_follows_the_other_however_they_are_asked_for() {
+    for at_hand in [false, true] {
+        let (rig, orders) = begun(Layout::TWITTER);
+        if at_hand {
+            rig.manual.tick();
+        }
+        let first = next(&orders);
+        let mut ids = vec![orders.mint().unwrap()];
+        ids.push(orders.mint().unwrap());
+        ids.push(rig.block_on(orders.mint_async()).unwrap());
+        ids.push(rig.block_on(orders.mint_async()).unwrap());
+        ids.extend(orders.mint_many(2).unwrap());
+        ids.extend(rig.block_on(orders.mint_many_async(2)).unwrap());
+        let Outcome::Ready(tried) = orders.try_mint().unwrap() else { panic!("it is due") };
+        ids.push(tried);
+        ids.push(orders.mint().unwrap());
+        let position = |id: Id| {
+            let parts = orders.inspect(id).unwrap();
+            orders.layout().position(parts.tick, parts.sequence)
+        };
+        let positions: Vec<u64> = ids.into_iter().map(position).collect();
+        assert_eq!(positions, (first..first + 10).collect::<Vec<_>>(), "at hand: {at_hand}");
+        assert_eq!(next(&orders), first + 10);
+    }
+}
+
+#[test]
+fn what_follows_a_try_at_the_same_time_goes_by_a_lease() {
+    let (rig, orders) = begun(Layout::TWITTER);
+    rig.pass(1);
+    let stamp = orders.shared.stamp().unwrap();
+    assert_eq!(orders.stream.mint_leased::<Id>(stamp), None);
+    assert!(matches!(orders.try_mint_at(stamp), Ok(Outcome::Ready(_))));
+    assert!(orders.stream.mint_leased::<Id>(stamp).is_some());
+}
+
+/// A tick that is longer than the patience is a batch as well.
+#[test]
+fn one_call_mints_what_comes_due_while_it_may_wait_and_at_least_a_tick() {
+    for (millis, ticks) in [(100, 1), (999, 1), (1_000, 1), (1_999, 1), (2_000, 2), (3_500, 3)] {
+        let rig = Rig::of(patient(Duration::from_millis(millis)));
+        let orders = rig.floe.snowflake("orders", seconds()).unwrap();
+        assert_eq!(orders.max_batch(), ticks * 1_024, "{millis} ms");
+    }
+}
+
+#[test]
+fn who_waits_for_a_window_is_woken_and_does_not_look_by_itself() {
+    let rig = Rig::new();
+    let orders = rig.floe.snowflake("orders", Layout::TWITTER).unwrap();
+    for count in [1, 2] {
+        assert_eq!(waits(MintMany::new(&orders, count).attempt()), Some(None), "{count}");
+    }
+}
+
+#[test]
+fn who_waits_for_the_clock_looks_again_when_it_has_come_so_far() {
+    let (rig, orders) = begun(seconds());
+    use_up(&orders);
+    let mut left = 1_000 - orders.shared.look().unwrap().millis() % 1_000;
+    for to in [750, 250, 1] {
+        rig.pass(left - to);
+        left = to;
+        let mut one = MintMany::new(&orders, 1);
+        assert_eq!(waits(one.attempt()), Some(Some(left)));
+        assert_eq!(one.give_up(), MintError::Busy { retry: Duration::from_millis(left.max(10)) });
+    }
+    rig.pass(1);
+    assert_eq!(waits(MintMany::new(&orders, 1).attempt()), None);
+}
+
+/// So that those who ask for one at a time do not take it from them. And no further than a caller waits.
+#[test]
+fn a_batch_is_drawn_ahead_of_the_clock_and_a_single_id_is_not() {
+    let (_rig, orders) = begun(seconds());
+    use_up(&orders);
+    let begun = next(&orders);
+    waits(MintMany::new(&orders, 1).attempt());
+    assert_eq!(next(&orders), begun);
+    let mut two = MintMany::new(&orders, 2);
+    assert!(matches!(waits(two.attempt()), Some(Some(_))));
+    assert_eq!(next(&orders), begun + 2);
+    let mut most = MintMany::new(&orders, 2 * 1_024);
+    let millis = waits(most.attempt()).unwrap().unwrap();
+    assert_eq!(next(&orders), begun + 2 + 2 * 1_024);
+    let due = orders.stream.due(next(&orders) - 1);
+    assert_eq!(due.since(orders.shared.look().unwrap().time()), millis.cast_signed());
+    assert_eq!(most.give_up(), MintError::Busy { retry: Duration::from_millis(millis) });
+    // Its last ID would be due in five seconds.
+    let mut further = MintMany::new(&orders, 2 * 1_024);
+    assert!(matches!(waits(further.attempt()), Some(Some(_))));
+    assert_eq!(next(&orders), begun + 2 + 2 * 1_024);
+}
+
+/// It is not made of what is left of the old one.
+#[test]
+fn a_batch_for_which_a_window_is_too_short_is_whole_in_the_next() {
+    let rig = Rig::of(Floe::builder().window(Duration::from_millis(100)));
+    let orders = rig.floe.snowflake("orders", Layout::TWITTER).unwrap();
+    rig.block_on(orders.mint_async()).unwrap();
+    rig.settle();
+    let count = 40 * 4_096;
+    let owned = orders.stream.shared.cursor.owned();
+    let end = owned.current.end.max(owned.spare.end);
+    while end - next(&orders) > count / 2 {
+        rig.pass(1);
+        orders.try_mint_many(4_096).unwrap();
+    }
+    let mut batch = Box::pin(orders.mint_many_async(count));
+    assert!(poll(batch.as_mut()).is_pending());
+    assert!(end - next(&orders) <= count / 2);
+    assert_eq!(rig.block_on(batch).unwrap().len() as u64, count);
+}
+
+#[test]
+fn an_invalidation_discards_the_window() {
+    let (rig, orders) = begun(Layout::TWITTER);
+    assert!(matches!(orders.try_mint(), Ok(Outcome::Ready(_))));
+    orders.invalidate();
+    assert_eq!(orders.try_mint(), Ok(Outcome::NeedWindow));
+    rig.block_on(orders.mint_async()).unwrap();
+}

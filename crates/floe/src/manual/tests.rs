@@ -1,0 +1,195 @@
+//! A floe by hand, also for the tests of what mints from one: its clock stands until the test moves it, and its ledger
+//! answers when the test says so.
+
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+
+use super::*;
+use crate::counter::Counter;
+use crate::driver::Caller;
+use crate::layout::Layout;
+use crate::ledger::Memory;
+use crate::ticket::Ticket;
+
+/// 2026-03-01T12:00:00Z, where every test's clock begins.
+pub(crate) const BEGIN: i64 = 1_772_366_400_000;
+/// What the monotonic clock shows then.
+const MONO: u64 = 5_000;
+
+pub(crate) struct Rig {
+    pub(crate) floe: Floe,
+    pub(crate) manual: Manual,
+    ledger: Memory,
+    reading: Arc<Mutex<Reading>>,
+}
+
+impl Rig {
+    pub(crate) fn new() -> Self {
+        Self::of(Floe::builder())
+    }
+
+    pub(crate) fn of(builder: Builder) -> Self {
+        let begin = Reading { wall: UnixMillis::new(BEGIN), mono: MonoMillis::new(MONO) };
+        let (ledger, reading) = (Memory::default(), Arc::new(Mutex::new(begin)));
+        let clock = Arc::clone(&reading);
+        let mut drawn = 0_u128;
+        let surroundings = Surroundings {
+            clock: Box::new(move || *clock.lock().unwrap()),
+            entropy: Box::new(move || {
+                drawn += 0x9e37_79b9_7f4a_7c15;
+                drawn.wrapping_mul(drawn).to_le_bytes()
+            }),
+            owner: Owner::this_process("here"),
+            is_gone: Box::new(|_| false),
+        };
+        let (floe, manual) = open(builder, ledger.clone(), surroundings).unwrap();
+        Self { floe, manual, ledger, reading }
+    }
+
+    /// Time passes.
+    pub(crate) fn pass(&self, millis: u64) {
+        let mut reading = self.reading.lock().unwrap();
+        reading.wall = reading.wall.plus(millis.cast_signed());
+        reading.mono = reading.mono.plus(millis);
+    }
+
+    /// The wall clock is set.
+    pub(crate) fn set(&self, by: i64) {
+        let mut reading = self.reading.lock().unwrap();
+        reading.wall = reading.wall.plus(by);
+    }
+
+    /// The ledger does what was asked, and the node hears of it.
+    fn serve(&self, call: &Call) {
+        let checked = |reply: Result<_, _>| reply.and_then(|reply| Manual::check(reply, call));
+        match &call.op {
+            Op::Reserve(request) => self.manual.answer(call.id, checked(self.ledger.reserve(request))),
+            Op::Count(request) => self.manual.answer(call.id, checked(self.ledger.count(request))),
+            Op::Clock => self.manual.answer_clock(call.id, Ok(None)),
+            Op::GiveBack { key, token, from } => {
+                self.ledger.give_back(key, *token, *from).unwrap();
+                self.manual.over(call.id);
+            }
+        }
+    }
+
+    /// Until nothing more is asked.
+    pub(crate) fn settle(&self) {
+        for _ in 0..1_000 {
+            let calls = self.manual.turn().calls;
+            if calls.is_empty() && !self.manual.is_called() {
+                return;
+            }
+            calls.iter().for_each(|call| self.serve(call));
+        }
+        panic!("the node asks without end");
+    }
+
+    /// What a future is done with, after whatever it takes of the ledger and at most a minute.
+    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let mut future = Box::pin(future);
+        for _ in 0..60_000 {
+            if let Poll::Ready(output) = poll(future.as_mut()) {
+                return output;
+            }
+            self.settle();
+            if let Poll::Ready(output) = poll(future.as_mut()) {
+                return output;
+            }
+            self.pass(1);
+        }
+        panic!("it waits without end");
+    }
+}
+
+pub(crate) fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+fn count(rig: &Rig) -> Counter {
+    rig.floe.counter("count").unwrap()
+}
+
+#[test]
+fn a_turn_is_needed_where_a_caller_has_queued_and_not_behind_it() {
+    let rig = Rig::new();
+    let counter = count(&rig);
+    rig.settle();
+    assert!(!rig.manual.is_called());
+    let ticket = Ticket::new(1);
+    rig.manual.shared.enqueue(counter.name(), &ticket, Caller::Future).unwrap();
+    assert!(rig.manual.is_called() && !rig.manual.shared.signal.is_raised());
+    let calls = rig.manual.turn().calls;
+    assert_eq!((calls.len(), rig.manual.is_called(), rig.manual.is_drained()), (1, false, false));
+    rig.serve(&calls[0]);
+    assert_eq!((ticket.answered(), rig.manual.is_drained()), (Some(Ok(0)), true));
+}
+
+/// Those who came while the first one's question was under way wait for a moment for more of them, and here nobody waits.
+#[test]
+fn who_comes_while_the_ledger_is_asked_is_asked_for_next() {
+    let rig = Rig::new();
+    let counter = count(&rig);
+    let mut callers = [(); 3].map(|()| Box::pin(counter.mint_async()));
+    assert!(callers.iter_mut().all(|caller| poll(caller.as_mut()).is_pending()));
+    rig.settle();
+    let minted = callers.each_mut().map(|caller| poll(caller.as_mut()).map(|id| id.map(|id| id.get())));
+    assert_eq!(minted, [1, 2, 3].map(|number| Poll::Ready(Ok(number))));
+}
+
+#[test]
+fn a_turn_says_when_the_next_one_is_due() {
+    let rig = Rig::new();
+    let layout: Layout =
+        "time:32 worker:9 sequence:10 tick=1s epoch=2020-01-01T00:00:00.000Z".parse().unwrap();
+    let orders = rig.floe.snowflake("orders", layout).unwrap();
+    rig.block_on(orders.mint_async()).unwrap();
+    while let Outcome::Ready(_) = orders.try_mint().unwrap() {}
+    rig.settle();
+    rig.pass(250);
+    let mut waits = Box::pin(orders.mint_async());
+    assert!(poll(waits.as_mut()).is_pending());
+    let mono = rig.reading.lock().unwrap().mono;
+    let Outcome::WaitUntil(due) = orders.try_mint().unwrap() else {
+        panic!("every ID of this tick is minted")
+    };
+    let left = u64::try_from(due.since(rig.manual.steady().0)).unwrap();
+    assert!(left > 1, "{left}");
+    assert_eq!(rig.manual.turn().wake, Some(mono.plus(left)));
+    rig.pass(left);
+    assert!(poll(waits.as_mut()).is_ready());
+}
+
+#[test]
+fn what_closing_gives_back_comes_with_the_next_turn_and_is_drained_when_it_is_over() {
+    let rig = Rig::new();
+    let orders = rig.floe.snowflake("orders", Layout::TWITTER).unwrap();
+    rig.block_on(orders.mint_async()).unwrap();
+    rig.settle();
+    assert!(rig.manual.is_drained() && rig.manual.stopped().is_none());
+    rig.manual.close();
+    assert!(rig.manual.stopped().is_some());
+    assert!(matches!(orders.try_mint(), Err(MintError::Stopped(_))));
+    let calls = rig.manual.turn().calls;
+    assert!(matches!(calls.iter().map(|call| &call.op).collect::<Vec<_>>()[..], [Op::GiveBack { .. }]));
+    assert!(!rig.manual.is_drained());
+    rig.manual.over(calls[0].id);
+    assert!(rig.manual.is_drained());
+}
+
+#[test]
+fn mints_use_the_cached_time_until_it_is_put_away() {
+    let rig = Rig::new();
+    let glance = || rig.manual.glance().unwrap().0.millis() - BEGIN.unsigned_abs();
+    rig.pass(3);
+    assert_eq!(glance(), 3);
+    rig.manual.tick();
+    rig.pass(4);
+    assert_eq!(glance(), 3, "it is cached");
+    rig.manual.tick();
+    assert_eq!(glance(), 7);
+    rig.pass(5);
+    rig.manual.put_away();
+    assert_eq!(glance(), 12);
+}
