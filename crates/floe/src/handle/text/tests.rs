@@ -7,14 +7,14 @@ use crate::ledger::Memory;
 use crate::{Definition, Floe, KindRegistry, Layout, NameOptions, Properties, Registered};
 
 /// A kind that makes empty texts from the fourth one on.
-struct Ends(std::sync::atomic::AtomicU32);
+struct Ends(std::sync::atomic::AtomicUsize);
 
 impl Mint for Ends {
     type Id = String;
 
     fn mint(&self) -> Result<String, MintError> {
         let before = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        Ok("x".repeat(3_usize.saturating_sub(before as usize)))
+        Ok("x".repeat(3_usize.saturating_sub(before)))
     }
 }
 

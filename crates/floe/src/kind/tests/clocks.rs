@@ -742,7 +742,7 @@ fn who_is_told_to_retry_an_object_id_in_a_millisecond_is_right() {
     let origin = hands.origin(seeded(1));
     let ids = ObjectIdGenerator::of(Arc::clone(&origin));
     // All counters of this second and of the next.
-    let last = (second.unsigned_abs() + 2 << 24) - 1;
+    let last = ((second.unsigned_abs() + 2) << 24) - 1;
     origin.process.run.draw(1, u64::MAX - 1, |_| last).unwrap();
     assert_eq!(ids.mint(), Err(MintError::Busy { retry: Duration::from_millis(1) }));
     hands.run(1);
