@@ -112,7 +112,8 @@ pub fn open(
 }
 
 impl Manual {
-    /// Returns whether a turn is needed since the last one: a mint found nothing left, or a caller has queued.
+    /// Returns whether a turn is needed since the last one: a mint found nothing left, or a caller has queued. After each
+    /// answer a turn is needed in any case.
     pub fn is_called(&self) -> bool {
         self.shared.signal.is_raised() || self.shared.has_calls()
     }

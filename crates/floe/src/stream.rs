@@ -34,7 +34,7 @@ use crate::time::UnixMillis;
 pub enum Start {
     /// At 0.
     Zero,
-    /// At a random number below this one, which is at least 1 (Leaf: 100).
+    /// At a random number below this one, which is at least 1 (Leaf: 100). A tick that follows a full one begins at 0.
     Random(u64),
     /// One after the last ID's sequence, so that `id % 2^k` is evenly spread at any rate. A tick whose sequence begins
     /// high ends early, and the next one begins ahead of the clock. So it needs a `max_ahead` of at least a tick.
