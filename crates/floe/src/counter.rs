@@ -247,5 +247,6 @@ impl fmt::Debug for Dated {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(not(loom))]
+#[cfg(test)]
 mod tests;

@@ -545,5 +545,6 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(not(loom))]
+#[cfg(test)]
 mod tests;

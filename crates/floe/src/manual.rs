@@ -206,5 +206,6 @@ pub fn mint_at<I: IdRepr>(generator: &Generator<I>, glance: Glance) -> Result<Ou
     generator.try_mint_at(glance.0)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(not(loom))]
+#[cfg(test)]
 pub(crate) mod tests;

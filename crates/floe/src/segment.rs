@@ -333,5 +333,6 @@ impl Attempt for MintMany<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(not(loom))]
+#[cfg(test)]
 mod tests;

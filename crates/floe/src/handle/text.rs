@@ -303,5 +303,6 @@ impl fmt::Debug for TextMinter {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(not(loom))]
+#[cfg(test)]
 mod tests;
