@@ -488,8 +488,20 @@ pub(crate) enum Marks {
     Raise(Box<Raise>),
 }
 
+/// Shows only what a name can be that is raised.
+fn of_a_raise(flag: Arg) -> Arg {
+    let counted = [Kind::SEGMENT, Kind::COUNTER, Kind::DATED];
+    let mut shown = counted.iter().flat_map(|kind| kind.settings());
+    let is = |setting: &Setting| flag.get_id() == setting.key;
+    match flag.get_id().as_str() {
+        "kind" => flag.help("segment, counter or dated"),
+        _ if settings().any(is) && !shown.any(is) => flag.hide(true),
+        _ => flag,
+    }
+}
+
 #[derive(Args, Debug)]
-#[command(mut_arg("kind", |kind| kind.help("segment, counter or dated")))]
+#[command(mut_args(of_a_raise))]
 pub(crate) struct Raise {
     /// The name; if it does not exist yet, --kind makes it
     pub(crate) name: String,
