@@ -153,7 +153,7 @@ fn the_pages_say_the_defaults() {
         (
             "docs/ledgers",
             format!(
-                "durably reserves numbers for {ahead_calls} more batches of its size, which take theirs from that range. So about one batch in {batches} reserves"
+                "durably reserves numbers for {ahead_calls} more batches of its size. Those take their numbers from that range. So about one batch in {batches} reserves"
             ),
         ),
         ("docs/ledgers", format!("{ahead_calls} batches: the crash empties that table")),

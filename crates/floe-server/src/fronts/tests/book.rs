@@ -500,7 +500,7 @@ fn the_numbers_of_the_book_are_those_of_the_code() {
             ),
         ),
         ("docs/operating.md", format!("`clock.max_hold` ({hold})")),
-        ("docs/ledgers.md", format!("keep `clock.max_hold` ({hold}) above two windows")),
+        ("docs/ledgers.md", format!("`clock.max_hold` ({hold}) must be longer than two windows times")),
         ("docs/guarantees.md", "up to `clock.max_hold` (an hour)".to_owned()),
         ("docs/questions.md", "more than `clock.max_hold` (one hour)".to_owned()),
         ("docs/guarantees.md", format!("up to `clock.wait` ({clock_wait} ms)")),
