@@ -618,7 +618,7 @@ pub(crate) struct Fleet {
 
 /// The mixes of `--faults`, which stand alone.
 pub(crate) const MIXES: [(&str, &str); 3] = [
-    ("contract", "a mix of all that floe's promise covers, and of snapshots: the classes from skew to snapshot"),
+    ("contract", "a mix of all that floe's promise covers, and snapshots: skew to snapshot"),
     (
         "all",
         "a mix of everything; the ledger loses writes, and floe repeats IDs as its documentation predicts",
