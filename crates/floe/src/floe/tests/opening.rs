@@ -80,6 +80,31 @@ fn a_clock_that_the_ledger_contradicts_is_refused_unless_it_is_to_be_ignored() {
     }
 }
 
+/// A ledger that reads its clock, which is right, in the middle of a call of half a minute.
+struct Slow {
+    ledger: Memory,
+    clock: OnceLock<FixedClock>,
+}
+
+impl Ledger for Slow {
+    crate::__hand_on!(self => self.ledger; reserve give_back bind definition names raise list realm_id describe is_shared);
+    fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
+        let clock = self.clock.get().unwrap();
+        clock.advance(Duration::from_secs(15));
+        let said = clock.now();
+        clock.advance(Duration::from_secs(15));
+        Ok(Some(said))
+    }
+}
+
+#[test]
+fn a_check_of_the_clock_allows_for_the_length_of_the_call() {
+    let ledger = Arc::new(Slow { ledger: Memory::default(), clock: OnceLock::new() });
+    let rig = Rig::with(Floe::builder(), Arc::clone(&ledger), NOW);
+    ledger.clock.set(rig.clock.clone()).unwrap();
+    assert_eq!(rig.floe.check_clock(), Ok(Some(0)));
+}
+
 /// A ledger that does not tell its realm.
 struct Hidden(Memory, LedgerError);
 
