@@ -166,3 +166,12 @@ fn an_invalidation_discards_the_window() {
     assert_eq!(orders.try_mint(), Ok(Outcome::NeedWindow));
     rig.block_on(orders.mint_async()).unwrap();
 }
+
+/// A name may run ahead, so an ID is due before its own time.
+#[test]
+fn who_only_tries_is_told_when_the_next_id_is_due() {
+    let (rig, orders) = begun(Layout::TWITTER);
+    use_up(&orders);
+    let Outcome::WaitUntil(due) = orders.try_mint().unwrap() else { panic!("none is due") };
+    assert_eq!(due.since(rig.floe.status().clock.steady), 1);
+}

@@ -184,6 +184,20 @@ fn object_ids_and_ksuids_never_go_back_by_a_second() {
     assert_ne!(last.0.random(), random);
 }
 
+/// The mint that finds out about the copy is itself one of the copy's.
+#[test]
+fn the_first_object_ids_of_a_copy_have_other_bytes_also_where_many_are_minted_at_once() {
+    let hands = Hands::at(START);
+    let ids = ObjectIdGenerator::of(hands.origin(seeded(5)));
+    let mut last = ids.mint().unwrap();
+    for many in [false, true, false, true] {
+        hands.step(2 * SECOND);
+        let next = if many { ids.mint_many(2).unwrap()[1] } else { ids.mint().unwrap() };
+        assert_ne!(next.random(), last.random(), "many: {many}");
+        last = next;
+    }
+}
+
 #[test]
 fn the_time_is_that_of_the_clock() {
     let hands = Hands::at(START);

@@ -390,6 +390,24 @@ fn a_later_day_is_kept_by_a_name_that_has_an_id_of_it_and_by_no_other() {
     }
 }
 
+/// The first number of a new day lies above those of the day before, whatever the ledger has forgotten.
+#[test]
+fn a_ledger_that_went_back_stops_the_name_also_over_midnight() {
+    let shape = shape("UTC", 6, Overflow::Refuse);
+    let ledger = Memory::default();
+    let (mut rig, name) = node(&ledger, 1, at("UTC", date(2026, 11, 20), 23, 59), &shape);
+    mint(&mut rig, &name, 1).unwrap();
+    let older = ledger.backup();
+    mint(&mut rig, &name, 1).unwrap();
+    ledger.restore(&older);
+    rig.hands.pass(MINUTE.unsigned_abs());
+    let minted = mint(&mut rig, &name, 1);
+    assert!(
+        matches!(&minted, Err(MintError::Stopped(Stopped { cause, .. })) if cause.contains("went backwards")),
+        "{minted:?}"
+    );
+}
+
 #[test]
 fn a_lost_reply_over_midnight_costs_numbers_and_no_order() {
     let shape = shape("UTC", 6, Overflow::Refuse);
