@@ -286,12 +286,15 @@ fn the_next_free_slot_is_told_by_the_marks_in_the_future() {
     assert!(text.contains("2026-03-01T12:00:30.000Z"), "{text}");
 }
 
+/// Whoever waited for it was told, by whichever name.
 #[test]
 fn nobody_asks_for_a_fixed_slot_again_for_whom_nobody_waits() {
     let mut rig = Rig::new(&Memory::default(), 1);
-    let stream = rig.snowflake(&Layout::TWITTER, pool(7..=7));
+    let streams = [Layout::TWITTER, Layout::LEAF].map(|layout| rig.snowflake(&layout, pool(7..=7)));
     rig.other(&Key::slot(10, 7), rig.now(), 60_000, None);
-    rig.mint(&stream);
+    for stream in &streams {
+        rig.mint(stream);
+    }
     rig.settle();
     assert!(matches!(rig.node.groups[0].trouble(), Some(BlockReason::Exhausted(_))));
     pass(&rig);
@@ -311,6 +314,27 @@ fn who_wants_more_than_the_window_and_a_half_that_is_left_sleeps_until_one_windo
     assert_eq!((rig.calls.len(), sleep(&rig)), (0, Some(WINDOW / 2)));
     pass(&rig);
     rig.reserve();
+}
+
+#[test]
+fn a_window_is_renewed_ahead_whichever_of_its_names_mints() {
+    // Its positions are a thousandth of the others'.
+    let seconds: Layout =
+        "time:32 worker:10 sequence:12 tick=1s epoch=2020-01-01T00:00:00.000Z".parse().unwrap();
+    for minting in [0, 1] {
+        let mut rig = Rig::with(&Memory::default(), 5, Hands::at(BEGIN), 8 * WINDOW, false);
+        let streams =
+            [&Layout::TWITTER, &seconds].map(|layout| rig.snowflake(layout, Workers::all(10).unwrap()));
+        for stream in &streams {
+            rig.mint_in(stream);
+        }
+        rig.step();
+        rig.hands.pass(2 * WINDOW);
+        rig.mint(&streams[minting]);
+        rig.hands.pass(2 * WINDOW);
+        rig.step();
+        assert_eq!(rig.calls.len(), 1, "name {minting}");
+    }
 }
 
 #[test]
