@@ -2,10 +2,17 @@ use super::builder::{EMBEDDED_WINDOW_MS, MAX_WAIT, SHARED_WINDOW_MS};
 use super::*;
 use crate::time::millis;
 
+#[cfg(not(loom))]
 mod defining;
+#[cfg(not(loom))]
 mod opening;
-mod rig;
+#[cfg(not(loom))]
 mod status;
+
+#[cfg(not(loom))]
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
 
 /// A number in words, as the pages write small ones.
 fn word(number: u64) -> &'static str {

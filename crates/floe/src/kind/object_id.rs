@@ -165,18 +165,11 @@ fn compose(position: u64, random: u64) -> ObjectId {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::clock::{Clock, ClockPolicy, FixedClock};
-    use crate::kind::random::Random;
-    use crate::time::UnixMillis;
 
     /// The short path, which is one swap.
     #[test]
     fn the_next_id_of_a_time_at_hand_is_drawn_at_once() {
-        let standing = FixedClock::at(UnixMillis::new(1_772_366_400_000));
-        let clock = Arc::new(Clock::new(ClockPolicy::default(), Box::new(standing)));
-        clock.tick();
-        let origin = Origin::with_clock(clock, || None, Random::given(|| 7));
-        let ids = ObjectIdGenerator::of(origin);
+        let ids = ObjectIdGenerator::of(Origin::standing());
         assert_eq!(ids.draw_at_once(), None, "the counter begins at random");
         let first = ids.draw(1).unwrap();
         assert_eq!([(); 3].map(|()| ids.draw_at_once()), [1, 2, 3].map(|more| Some(first + more)));

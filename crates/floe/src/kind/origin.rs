@@ -57,6 +57,15 @@ impl Origin {
         Arc::new(Self::new(Arc::new(Clock::new(POLICY, Box::new(time))), Box::new(wall_nanos), random))
     }
 
+    /// An origin whose clock stands, with its time at hand.
+    #[cfg(test)]
+    pub(crate) fn standing() -> Arc<Self> {
+        let clock = crate::clock::FixedClock::at(crate::time::UnixMillis::new(1_772_366_400_000));
+        let clock = Arc::new(Clock::new(POLICY, Box::new(clock)));
+        clock.tick();
+        Self::with_clock(clock, || None, Random::given(|| 7))
+    }
+
     /// An origin whose clock is an argument, with its ticker.
     #[cfg(test)]
     pub(crate) fn with_clock(

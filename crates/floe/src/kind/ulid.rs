@@ -380,17 +380,11 @@ mod models;
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::clock::{Clock, ClockPolicy, FixedClock};
-    use crate::kind::random::Random;
-    use crate::time::UnixMillis;
 
     /// The short path, which takes no lock.
     #[test]
     fn one_ulid_leaves_a_lease_for_the_next_ones_of_its_millisecond() {
-        let standing = FixedClock::at(UnixMillis::new(1_772_366_400_000));
-        let clock = Arc::new(Clock::new(ClockPolicy::default(), Box::new(standing)));
-        clock.tick();
-        let ids = UlidGenerator::of(Origin::with_clock(clock, || None, Random::given(|| 7)));
+        let ids = UlidGenerator::of(Origin::standing());
         let (first, stamp) = (ids.mint().unwrap(), ids.origin.at_hand().unwrap());
         for more in 1..10 {
             let next = ids.shared.draw_leased(stamp).map(|id| id.get());

@@ -2,26 +2,29 @@
 //! answers when the test says so.
 
 use std::pin::Pin;
-use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use super::*;
+use crate::clock::FixedClock;
 use crate::counter::Counter;
+use crate::definition::Definition;
 use crate::driver::Caller;
+use crate::handle::Handle;
 use crate::layout::Layout;
 use crate::ledger::Memory;
+use crate::name::Name;
+use crate::settings::NameOptions;
+use crate::status::NameStatus;
 use crate::ticket::Ticket;
 
 /// 2026-03-01T12:00:00Z, where every test's clock begins.
-pub(crate) const BEGIN: i64 = 1_772_366_400_000;
-/// What the monotonic clock shows then.
-const MONO: u64 = 5_000;
+pub(crate) const BEGIN: UnixMillis = UnixMillis::new(1_772_366_400_000);
 
 pub(crate) struct Rig {
     pub(crate) floe: Floe,
     pub(crate) manual: Manual,
-    ledger: Memory,
-    reading: Arc<Mutex<Reading>>,
+    pub(crate) clock: FixedClock,
 }
 
 impl Rig {
@@ -30,12 +33,14 @@ impl Rig {
     }
 
     pub(crate) fn of(builder: Builder) -> Self {
-        let begin = Reading { wall: UnixMillis::new(BEGIN), mono: MonoMillis::new(MONO) };
-        let (ledger, reading) = (Memory::default(), Arc::new(Mutex::new(begin)));
-        let clock = Arc::clone(&reading);
-        let mut drawn = 0_u128;
+        Self::with(builder, Memory::default(), BEGIN)
+    }
+
+    pub(crate) fn with(builder: Builder, ledger: impl Ledger + 'static, time: UnixMillis) -> Self {
+        let clock = FixedClock::at(time);
+        let (read, mut drawn) = (clock.clone(), 0_u128);
         let surroundings = Surroundings {
-            clock: Box::new(move || *clock.lock().unwrap()),
+            clock: Box::new(move || read.read()),
             entropy: Box::new(move || {
                 drawn += 0x9e37_79b9_7f4a_7c15;
                 drawn.wrapping_mul(drawn).to_le_bytes()
@@ -43,32 +48,30 @@ impl Rig {
             owner: Owner::this_process("here"),
             is_gone: Box::new(|_| false),
         };
-        let (floe, manual) = open(builder, ledger.clone(), surroundings).unwrap();
-        Self { floe, manual, ledger, reading }
+        let (floe, manual) = open(builder, ledger, surroundings).unwrap();
+        Self { floe, manual, clock }
     }
 
     /// Time passes.
     pub(crate) fn pass(&self, millis: u64) {
-        let mut reading = self.reading.lock().unwrap();
-        reading.wall = reading.wall.plus(millis.cast_signed());
-        reading.mono = reading.mono.plus(millis);
+        self.clock.advance(Duration::from_millis(millis));
     }
 
     /// The wall clock is set.
     pub(crate) fn set(&self, by: i64) {
-        let mut reading = self.reading.lock().unwrap();
-        reading.wall = reading.wall.plus(by);
+        self.clock.step_to(self.clock.now().plus(by));
     }
 
     /// The ledger does what was asked, and the node hears of it.
     fn serve(&self, call: &Call) {
+        let ledger = &self.manual.shared.ledger;
         let checked = |reply: Result<_, _>| reply.and_then(|reply| Manual::check(reply, call));
         match &call.op {
-            Op::Reserve(request) => self.manual.answer(call.id, checked(self.ledger.reserve(request))),
-            Op::Count(request) => self.manual.answer(call.id, checked(self.ledger.count(request))),
-            Op::Clock => self.manual.answer_clock(call.id, Ok(None)),
+            Op::Reserve(request) => self.manual.answer(call.id, checked(ledger.reserve(request))),
+            Op::Count(request) => self.manual.answer(call.id, checked(ledger.count(request))),
+            Op::Clock => self.manual.answer_clock(call.id, ledger.clock()),
             Op::GiveBack { key, token, from } => {
-                self.ledger.give_back(key, *token, *from).unwrap();
+                ledger.give_back(key, *token, *from).unwrap();
                 self.manual.over(call.id);
             }
         }
@@ -100,6 +103,16 @@ impl Rig {
             self.pass(1);
         }
         panic!("it waits without end");
+    }
+
+    pub(crate) fn define(&self, text: &str, definition: &Definition, options: &NameOptions) -> Handle {
+        self.floe.define(&Name::new(text).unwrap(), definition, options).unwrap()
+    }
+
+    /// What the status says of the name.
+    pub(crate) fn told(&self, text: &str) -> NameStatus {
+        let names = self.floe.status().names;
+        names.into_iter().find(|status| status.name.as_str() == text).unwrap()
     }
 }
 
@@ -150,7 +163,7 @@ fn a_turn_says_when_the_next_one_is_due() {
     rig.pass(250);
     let mut waits = Box::pin(orders.mint_async());
     assert!(poll(waits.as_mut()).is_pending());
-    let mono = rig.reading.lock().unwrap().mono;
+    let mono = rig.clock.read().mono;
     let Outcome::WaitUntil(due) = orders.try_mint().unwrap() else {
         panic!("every ID of this tick is minted")
     };
@@ -181,7 +194,7 @@ fn what_closing_gives_back_comes_with_the_next_turn_and_is_drained_when_it_is_ov
 #[test]
 fn mints_use_the_cached_time_until_it_is_put_away() {
     let rig = Rig::new();
-    let glance = || rig.manual.glance().unwrap().0.millis() - BEGIN.unsigned_abs();
+    let glance = || rig.manual.glance().unwrap().0.millis() - BEGIN.position().unwrap();
     rig.pass(3);
     assert_eq!(glance(), 3);
     rig.manual.tick();

@@ -194,6 +194,12 @@ impl Rig {
         self.clock.look().stamp.millis()
     }
 
+    /// For how long the node sleeps if nothing happens; `None` without end.
+    fn sleep(&self) -> Option<u64> {
+        let now = self.clock.look();
+        Some(self.node.deadline(&now)?.since(now.mono))
+    }
+
     /// The node looks around; what it asks waits in `calls`.
     fn step(&mut self) {
         self.node.step(&self.clock);

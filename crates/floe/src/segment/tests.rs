@@ -49,14 +49,8 @@ fn a_minter_looks_for_a_new_era_before_each_number_where_no_time_is_at_hand() {
 #[test]
 fn an_invalidation_discards_the_numbers_in_hand() {
     let (rig, tickets) = begun();
-    let end = tickets
-        .numbers
-        .shared
-        .cursor
-        .owned()
-        .spare
-        .end
-        .max(tickets.numbers.shared.cursor.owned().current.end);
+    let owned = tickets.numbers.shared.cursor.owned();
+    let end = owned.spare.end.max(owned.current.end);
     let mut minter = tickets.minter();
     minter.mint().unwrap();
     tickets.invalidate();

@@ -202,6 +202,13 @@ fn ask(key: &Key, count: u64) -> Reserve {
     Reserve { key: key.clone(), floor: 0, count, max_mark: u64::MAX, token, create: true, note: None }
 }
 
+/// A ledger of the store in which `visits` is bound.
+fn counter(store: &Map) -> (Stored<Map>, Name) {
+    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
+    ledger.bind(&name, "a counter", true).unwrap();
+    (ledger, name)
+}
+
 fn got(ledger: &impl Ledger, request: &Reserve) -> (u64, u64) {
     match ledger.reserve(request).unwrap() {
         Reply::Got { start, end, .. } => (start, end),
@@ -244,8 +251,7 @@ fn counts_go_on_above_all_their_numbers_after_a_crash() {
 #[test]
 fn who_finds_that_another_has_reserved_ahead_looks_for_what_is_left_again() {
     let store = Map { ahead: Some(Arc::default()), ..Map::default() };
-    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
-    ledger.bind(&name, "a counter", true).unwrap();
+    let (ledger, name) = counter(&store);
     let request = Reserve { create: false, ..ask(&Key::name(&name), 5) };
     ledger.count(&request).unwrap();
     let before = store.text("mark/shop/n/visits");
@@ -276,8 +282,7 @@ fn a_count_whose_numbers_others_take_each_time_gives_up_after_a_hundred_tries() 
         Ok(())
     };
     let store = Map { ahead: Some(Arc::default()), after_put_ahead: Some(take_all), ..Map::default() };
-    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
-    ledger.bind(&name, "a counter", true).unwrap();
+    let (ledger, name) = counter(&store);
     let count = ledger.count(&Reserve { create: false, ..ask(&Key::name(&name), 1) });
     let Err(LedgerError::Unavailable(text)) = count else { panic!("{count:?}") };
     assert!(text.starts_with("others took the numbers of `visits` at a map 100 times"), "{text}");
@@ -290,8 +295,7 @@ fn a_count_whose_numbers_others_take_each_time_gives_up_after_a_hundred_tries() 
 #[test]
 fn a_count_at_the_largest_floor_leaves_nothing_below_it_to_the_next_one() {
     let store = Map { ahead: Some(Arc::default()), ..Map::default() };
-    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
-    ledger.bind(&name, "a counter", true).unwrap();
+    let (ledger, name) = counter(&store);
     let request = Reserve { create: false, ..ask(&Key::name(&name), 1) };
     assert_eq!(ledger.count(&request), Ok(Reply::Got { start: 0, end: 1, previous_mark: 0 }));
     let last = ledger.count(&Reserve { floor: MAX_MARK - 1, ..request.clone() });
@@ -304,8 +308,7 @@ fn a_count_at_the_largest_floor_leaves_nothing_below_it_to_the_next_one() {
 #[test]
 fn a_reservation_ahead_that_would_not_move_the_mark_writes_nothing() {
     let store = Map { ahead: Some(Arc::default()), ..Map::default() };
-    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
-    ledger.bind(&name, "a counter", true).unwrap();
+    let (ledger, name) = counter(&store);
     let request = Reserve { max_mark: 10, create: false, ..ask(&Key::name(&name), 5) };
     ledger.raise(&request.key, 165).unwrap();
     let mut change =
@@ -350,8 +353,7 @@ fn counts_that_come_at_once_stay_in_order_through_crashes() {
 #[test]
 fn what_was_reserved_ahead_is_not_given_back() {
     let store = Map { ahead: Some(Arc::default()), ..Map::default() };
-    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
-    ledger.bind(&name, "a counter", true).unwrap();
+    let (ledger, name) = counter(&store);
     let request = Reserve { create: false, ..ask(&Key::name(&name), 10) };
     let Reply::Got { start: 0, end: 10, .. } = ledger.count(&request).unwrap() else { panic!("refused") };
     assert_eq!(ledger.give_back(&request.key, request.token, 10), Ok(false));
@@ -361,8 +363,7 @@ fn what_was_reserved_ahead_is_not_given_back() {
 #[test]
 fn what_is_reserved_ahead_ends_at_the_largest_mark() {
     let store = Map { ahead: Some(Arc::default()), ..Map::default() };
-    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
-    ledger.bind(&name, "a counter", true).unwrap();
+    let (ledger, name) = counter(&store);
     ledger.raise(&Key::name(&name), MAX_MARK - 5).unwrap();
     let count = |count| {
         let request = Reserve { max_mark: MAX_MARK, create: false, ..ask(&Key::name(&name), count) };
@@ -385,8 +386,7 @@ fn what_is_reserved_ahead_ends_at_the_largest_mark() {
 #[test]
 fn what_is_reserved_ahead_begins_at_the_floor() {
     let store = Map { ahead: Some(Arc::default()), ..Map::default() };
-    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
-    ledger.bind(&name, "a counter", true).unwrap();
+    let (ledger, name) = counter(&store);
     let request = Reserve { max_mark: MAX_MARK, create: false, ..ask(&Key::name(&name), 5) };
     ledger.count(&request).unwrap();
     let from = |floor| ledger.count(&Reserve { floor, ..request.clone() });
@@ -413,8 +413,7 @@ fn no_number_is_below_a_raised_mark_whoever_counts_meanwhile() {
         Ok(())
     };
     let store = Map { ahead: Some(Arc::default()), after_skip: Some(after_skip), ..Map::default() };
-    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
-    ledger.bind(&name, "a counter", true).unwrap();
+    let (ledger, name) = counter(&store);
     ledger.raise(&Key::name(&name), 1_000).unwrap();
     let Reply::Got { start, .. } = count(&store) else { panic!("refused") };
     assert!(start >= 1_000, "{start}");
@@ -425,8 +424,7 @@ fn no_number_is_below_a_raised_mark_whoever_counts_meanwhile() {
 fn a_mark_is_not_raised_as_long_as_what_was_reserved_ahead_below_it_may_be_counted() {
     let after_skip = |_: &Map| Err(LedgerError::Unavailable("the connection broke off".to_owned()));
     let store = Map { ahead: Some(Arc::default()), after_skip: Some(after_skip), ..Map::default() };
-    let (ledger, name) = (store.ledger("shop"), Name::new("visits").unwrap());
-    ledger.bind(&name, "a counter", true).unwrap();
+    let (ledger, name) = counter(&store);
     assert!(matches!(ledger.raise(&Key::name(&name), 1_000), Err(LedgerError::Unavailable(_))));
 }
 

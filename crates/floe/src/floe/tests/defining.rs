@@ -1,11 +1,11 @@
 //! How a name comes into service, and goes out of it.
 
-use super::rig::{NOW, Rig, name};
 use super::*;
 use crate::form::{Key as FormKey, KeyId, Keys};
 use crate::kind::UlidGenerator;
 use crate::layout::Width;
 use crate::manual::Op;
+use crate::manual::tests::{BEGIN, Rig};
 
 fn marks(ledger: &dyn Ledger) -> Vec<(String, u64)> {
     let records = ledger.list("", "", 99).unwrap();
@@ -122,7 +122,7 @@ fn names_that_are_defined_at_once_do_not_share_a_generator_of_other_options() {
     for (millis, is_served) in [(20, true), (10, false)] {
         let ledger = Arc::new(Meanwhile { ledger: Memory::default(), floe: OnceLock::new() });
         // It mints nothing, so it may stay open with the ledger that holds it.
-        let floe = Rig::with(Floe::builder(), Arc::clone(&ledger), NOW).floe;
+        let floe = Rig::with(Floe::builder(), Arc::clone(&ledger), BEGIN).floe;
         ledger.floe.set(floe.clone()).unwrap();
         let defined = floe.define(&name("orders"), &Layout::TWITTER.into(), &ahead(millis));
         assert_eq!(defined.is_ok(), is_served, "{defined:?}");
@@ -139,7 +139,7 @@ fn a_name_is_defined_while_the_clock_shows_a_time_that_cannot_be() {
     let orders = rig.floe.snowflake("orders", Layout::TWITTER).unwrap();
     orders.try_mint().unwrap_err();
     assert_eq!(rig.told("orders").left, 0, "no window, although the layout's epoch is ahead of that time");
-    rig.clock.step_to(NOW);
+    rig.clock.step_to(BEGIN);
     orders.try_mint().unwrap();
     rig.settle();
     assert_eq!(orders.try_mint_many(1).unwrap().unwrap().count(), 1);

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::rig::{NOW, Rig, name};
 use super::*;
 use crate::generator::Outcome;
 use crate::manual::Op;
+use crate::manual::tests::{BEGIN, Rig};
 use crate::status::State;
 
 /// A ledger that says of itself what every ledger says that says nothing.
@@ -18,7 +18,7 @@ impl Ledger for Plain {
 #[test]
 fn the_window_is_longer_where_other_machines_share_the_ledger() {
     let window =
-        |builder: Builder, ledger: Box<dyn Ledger>| Rig::with(builder, ledger, NOW).floe.shared().window_ms;
+        |builder: Builder, ledger: Box<dyn Ledger>| Rig::with(builder, ledger, BEGIN).floe.shared().window_ms;
     let minute = || Floe::builder().window(Duration::from_secs(60));
     for (is_shared, expected) in [(false, EMBEDDED_WINDOW_MS), (true, SHARED_WINDOW_MS)] {
         let ledger = || -> Box<dyn Ledger> {
@@ -34,7 +34,7 @@ fn the_window_is_longer_where_other_machines_share_the_ledger() {
 #[test]
 fn windows_are_renewed_while_nobody_mints_where_the_ledger_is_shared_or_it_was_asked_for() {
     let renews = |builder: Builder, ledger: Box<dyn Ledger>| {
-        let rig = Rig::with(builder, ledger, NOW);
+        let rig = Rig::with(builder, ledger, BEGIN);
         rig.define("orders", &Layout::TWITTER.into(), &NameOptions::default());
         let calls = rig.manual.turn().calls;
         !calls.is_empty()
@@ -56,20 +56,20 @@ struct Ahead(Memory);
 impl Ledger for Ahead {
     crate::__hand_on!(self => self.0; reserve give_back bind definition names raise list realm_id describe is_shared);
     fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
-        Ok(Some(NOW.plus(3_600_000)))
+        Ok(Some(BEGIN.plus(3_600_000)))
     }
 }
 
 #[test]
 fn a_clock_that_the_ledger_contradicts_is_refused_unless_it_is_to_be_ignored() {
     let ledger = || Ahead(Memory::default());
-    let rig = Rig::with(Floe::builder(), ledger(), NOW);
+    let rig = Rig::with(Floe::builder(), ledger(), BEGIN);
     assert!(matches!(rig.floe.check_clock(), Err(OpenError::Clock(_))));
     // The thread of the node has to hear of it.
     assert!(rig.manual.is_called());
     assert!(rig.floe.status().clock.apart.is_some());
-    let ignored = Rig::with(Floe::builder().ignore_ledger_clock(), ledger(), NOW);
-    let standing = Rig::with(Floe::builder().clock(&FixedClock::at(NOW)), ledger(), NOW);
+    let ignored = Rig::with(Floe::builder().ignore_ledger_clock(), ledger(), BEGIN);
+    let standing = Rig::with(Floe::builder().clock(&FixedClock::at(BEGIN)), ledger(), BEGIN);
     for rig in [ignored, standing] {
         assert_eq!(rig.floe.check_clock(), Ok(None));
         rig.define("orders", &Layout::TWITTER.into(), &NameOptions::default());
@@ -100,7 +100,7 @@ impl Ledger for Slow {
 #[test]
 fn a_check_of_the_clock_allows_for_the_length_of_the_call() {
     let ledger = Arc::new(Slow { ledger: Memory::default(), clock: OnceLock::new() });
-    let rig = Rig::with(Floe::builder(), Arc::clone(&ledger), NOW);
+    let rig = Rig::with(Floe::builder(), Arc::clone(&ledger), BEGIN);
     ledger.clock.set(rig.clock.clone()).unwrap();
     assert_eq!(rig.floe.check_clock(), Ok(Some(0)));
 }
@@ -141,7 +141,7 @@ fn a_floe_without_a_ledger_mints_as_the_worker_that_it_was_given() {
 /// Whoever gives an instance a name says that no two run under it.
 #[test]
 fn an_instance_that_is_started_again_after_a_crash_takes_its_worker_over_at_once() {
-    let (ledger, clock) = (Memory::default(), FixedClock::at(NOW));
+    let (ledger, clock) = (Memory::default(), FixedClock::at(BEGIN));
     let open = |instance: &str, ledger: &Memory| {
         let builder = Floe::builder().worker(WorkerChoice::Fixed(7)).instance(instance).clock(&clock);
         builder.open(ledger.clone()).unwrap().snowflake("orders", Layout::TWITTER).unwrap()

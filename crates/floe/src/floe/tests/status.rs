@@ -1,15 +1,15 @@
 //! What an operator is told of each name.
 
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
 
-use super::rig::{NOW, Rig};
 use super::*;
 use crate::clock::ClockState;
 use crate::error::MintError;
 use crate::generator::Outcome;
 use crate::manual::Op;
+use crate::manual::tests::{BEGIN, Rig, poll};
 use crate::status::NameState;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -64,7 +64,7 @@ fn a_name_that_is_stopped_says_so_whatever_the_clock_says() {
     let names = ["orders", "count"];
     rig.define(names[0], &Layout::TWITTER.into(), &options);
     rig.define(names[1], &Definition::Counter, &options);
-    rig.clock.step_to(NOW.plus(-5 * 3_600_000));
+    rig.clock.step_to(BEGIN.plus(-5 * 3_600_000));
     assert!(matches!(rig.told("orders").state, NameState::ClockRefused(_)));
     assert_eq!(rig.told("count").state, NameState::Ready);
     rig.manual.close();
@@ -80,12 +80,12 @@ fn an_outage_of_the_ledger_is_told_of_a_counter_for_which_somebody_waits() {
     let count: &Counter = handle.get().unwrap();
     {
         let mut waits = pin!(count.mint_async());
-        assert_eq!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending);
+        assert_eq!(poll(waits.as_mut()), Poll::Pending);
         assert_eq!(rig.told("count").state, NameState::Ready, "the ledger has not failed");
         let call = rig.manual.turn().calls.pop_front().unwrap();
         assert!(matches!(call.op, Op::Count(_)), "{call:?}");
         rig.manual.answer(call.id, Err(LedgerError::Unavailable("gone".to_owned())));
-        let told = NameState::Unavailable { since: NOW, cause: "gone".to_owned() };
+        let told = NameState::Unavailable { since: BEGIN, cause: "gone".to_owned() };
         assert_eq!(rig.told("count").state, told);
     }
     rig.clock.advance(HOUR);
@@ -96,11 +96,11 @@ fn an_outage_of_the_ledger_is_told_of_a_counter_for_which_somebody_waits() {
 #[test]
 fn a_rollback_through_which_the_clock_holds_is_told() {
     let rig = Rig::new();
-    rig.clock.step_to(NOW.plus(-60_000));
+    rig.clock.step_to(BEGIN.plus(-60_000));
     let clock = rig.floe.status().clock;
     assert_eq!((clock.offset_ms(), clock.held_ms()), (60_000, 60_000));
     assert_eq!((clock.state, clock.refused), (ClockState::Holding(60_000), None));
-    rig.clock.step_to(NOW.plus(-5 * 3_600_000));
+    rig.clock.step_to(BEGIN.plus(-5 * 3_600_000));
     let error = rig.manual.glance().unwrap_err();
     assert!(
         matches!(&error, MintError::Stopped(stopped) if Some(&stopped.cause) == rig.floe.status().clock.refused.as_ref()),

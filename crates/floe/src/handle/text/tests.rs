@@ -1,9 +1,11 @@
 //! What all minters of texts share.
 
-use super::*;
+use std::task::Poll;
 
+use super::*;
 use crate::kind::Mint;
 use crate::ledger::Memory;
+use crate::manual::tests::poll;
 use crate::{Definition, Floe, KindRegistry, Layout, NameOptions, Properties, Registered};
 
 /// A kind that makes empty texts from the fourth one on.
@@ -48,9 +50,9 @@ fn all(floe: &Floe) -> [TextMinter; 3] {
 }
 
 fn now<F: Future>(future: F) -> F::Output {
-    match std::pin::pin!(future).poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
-        std::task::Poll::Ready(output) => output,
-        std::task::Poll::Pending => panic!("it has nothing to wait for"),
+    match poll(std::pin::pin!(future)) {
+        Poll::Ready(output) => output,
+        Poll::Pending => panic!("it has nothing to wait for"),
     }
 }
 

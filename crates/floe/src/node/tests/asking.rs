@@ -7,15 +7,9 @@ use super::*;
 use crate::ledger::AtHand;
 use crate::status::{NameState, SlotStatus};
 
-/// For how long the node sleeps if nothing happens; `None` without end.
-fn sleep(rig: &Rig) -> Option<u64> {
-    let now = rig.clock.look();
-    Some(rig.node.deadline(&now)?.since(now.mono))
-}
-
 /// Sleeps to the next deadline.
 fn pass(rig: &Rig) {
-    rig.hands.pass(sleep(rig).expect("it goes on looking"));
+    rig.hands.pass(rig.sleep().expect("it goes on looking"));
 }
 
 fn worker_of(request: &Reserve) -> u64 {
@@ -49,7 +43,7 @@ fn only_one_of_few_slots_that_is_free_within_40_ms_is_waited_for_in_silence() {
         rig.mint(&stream);
         refuse_all(&mut rig, left);
         assert_eq!(rig.mint(&stream) == Mint::Empty(None), is_silent, "{slots} slots, {left} ms");
-        assert_eq!(sleep(&rig) == Some(left), is_silent, "{slots} slots, {left} ms");
+        assert_eq!(rig.sleep() == Some(left), is_silent, "{slots} slots, {left} ms");
     }
 }
 
@@ -62,7 +56,7 @@ fn a_fixed_slot_that_is_free_within_40_ms_is_waited_for_in_silence() {
         rig.mint(&stream);
         rig.settle();
         assert_eq!(rig.mint(&stream) == Mint::Empty(None), is_silent, "{left} ms");
-        assert_eq!(sleep(&rig), Some(if is_silent { left } else { 1_000 }), "{left} ms");
+        assert_eq!(rig.sleep(), Some(if is_silent { left } else { 1_000 }), "{left} ms");
     }
 }
 
@@ -76,7 +70,7 @@ fn looks_at_all_slots_are_two_seconds_apart_and_looks_at_some_of_them_four() {
             .map(|_| {
                 rig.mint(&stream);
                 refuse_all(&mut rig, 60_000);
-                let pause = sleep(&rig).unwrap();
+                let pause = rig.sleep().unwrap();
                 rig.hands.pass(pause);
                 pause
             })
@@ -103,7 +97,7 @@ fn who_waits_for_a_slot_looks_soon_after_it_is_free() {
                         pass(&rig);
                     }
                 }
-                sleep(&rig).unwrap()
+                rig.sleep().unwrap()
             })
             .collect();
         let soon = left.max(500)..left.max(500) + 250;
@@ -121,7 +115,7 @@ fn a_clock_that_is_off_is_looked_at_again_after_a_second() {
     rig.mint(&stream);
     rig.settle();
     assert!(matches!(rig.node.groups[0].trouble(), Some(BlockReason::ClockApart(_))));
-    assert_eq!(sleep(&rig), Some(1_000));
+    assert_eq!(rig.sleep(), Some(1_000));
 }
 
 #[test]
@@ -131,7 +125,7 @@ fn who_waits_for_the_ledgers_clock_sleeps_until_it_is_said() {
     let stream = rig.twitter();
     rig.mint(&stream);
     assert!(matches!(rig.call().op, Op::Clock));
-    assert_eq!(sleep(&rig), None);
+    assert_eq!(rig.sleep(), None);
 }
 
 /// With a window, as without one.
@@ -150,7 +144,7 @@ fn a_clock_that_is_refused_is_looked_at_again_after_a_second() {
         }
         rig.step();
         assert!(rig.clock.look().refusal().is_some());
-        assert_eq!((rig.node.groups[0].window().is_some(), sleep(&rig)), (has_window, Some(1_000)));
+        assert_eq!((rig.node.groups[0].window().is_some(), rig.sleep()), (has_window, Some(1_000)));
     }
 }
 
@@ -163,7 +157,7 @@ fn a_node_whose_renewal_is_answered_with_a_full_record_stops_and_sleeps() {
     assert!(matches!(rig.mint(&stream), Mint::Empty(Some(MintError::Stopped(_)))));
     stream.shared.want(1);
     rig.step();
-    assert_eq!((rig.calls.len(), sleep(&rig)), (0, None));
+    assert_eq!((rig.calls.len(), rig.sleep()), (0, None));
 }
 
 /// It is no news that the ledger was asked once more.
@@ -176,7 +170,7 @@ fn the_ledger_is_said_to_be_gone_until_it_has_answered() {
     rig.reserve();
     rig.step();
     assert!(matches!(rig.node.groups[0].trouble(), Some(BlockReason::Unavailable { .. })));
-    assert_eq!(sleep(&rig), None, "its answer is awaited");
+    assert_eq!(rig.sleep(), None, "its answer is awaited");
 }
 
 #[test]
@@ -213,9 +207,9 @@ fn who_loses_one_of_two_slots_asks_for_the_other_before_its_window_ends() {
     rig.answer(id, refused(rig.now() + 5 * WINDOW));
     let (id, request) = rig.reserve();
     assert_eq!(worker_of(&request), 1 - worker);
-    assert_eq!(sleep(&rig), None, "its answer is awaited");
+    assert_eq!(rig.sleep(), None, "its answer is awaited");
     rig.answer(id, unavailable());
-    let pause = sleep(&rig).unwrap();
+    let pause = rig.sleep().unwrap();
     assert!((1..=Pause::FIRST_MS).contains(&pause), "{pause}");
     assert!(matches!(rig.mint(&stream), Mint::Got { worker: got, .. } if got == worker));
     rig.hands.pass(pause);
@@ -299,7 +293,7 @@ fn nobody_asks_for_a_fixed_slot_again_for_whom_nobody_waits() {
     assert!(matches!(rig.node.groups[0].trouble(), Some(BlockReason::Exhausted(_))));
     pass(&rig);
     rig.step();
-    assert_eq!((rig.calls.len(), sleep(&rig)), (0, None));
+    assert_eq!((rig.calls.len(), rig.sleep()), (0, None));
     assert!(rig.node.groups[0].trouble().is_none(), "whoever comes next finds out");
 }
 
@@ -311,7 +305,7 @@ fn who_wants_more_than_the_window_and_a_half_that_is_left_sleeps_until_one_windo
     rig.answer(id, answer);
     stream.shared.want(1);
     rig.step();
-    assert_eq!((rig.calls.len(), sleep(&rig)), (0, Some(WINDOW / 2)));
+    assert_eq!((rig.calls.len(), rig.sleep()), (0, Some(WINDOW / 2)));
     pass(&rig);
     rig.reserve();
 }
@@ -346,10 +340,10 @@ fn a_window_that_nobody_used_to_its_half_is_looked_at_eight_times_a_window() {
     rig.step();
     rig.hands.pass(WINDOW / 2);
     rig.step();
-    assert_eq!((rig.calls.len(), sleep(&rig)), (0, Some(WINDOW / 8)));
+    assert_eq!((rig.calls.len(), rig.sleep()), (0, Some(WINDOW / 8)));
     rig.hands.pass(WINDOW / 2 - 10);
     rig.step();
-    assert_eq!((rig.calls.len(), sleep(&rig)), (0, Some(10)));
+    assert_eq!((rig.calls.len(), rig.sleep()), (0, Some(10)));
 }
 
 #[test]

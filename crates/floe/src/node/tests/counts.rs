@@ -71,8 +71,7 @@ fn who_came_in_the_moment_for_more_callers_is_asked_for_again() {
     rig.node.gathered(&name, &rig.clock);
     rig.collect();
     assert_eq!(rig.fail_all(), 1);
-    let now = rig.clock.look();
-    let again = rig.node.deadline(&now).expect("somebody waits").since(now.mono);
+    let again = rig.sleep().expect("somebody waits");
     rig.hands.pass(again);
     rig.settle();
     assert!(matches!(late.answered(), Some(Ok(_))));

@@ -458,8 +458,7 @@ fn a_ledger_that_does_not_say_its_time_is_unavailable_and_asked_until_it_does() 
         assert!(rig.calls.is_empty(), "not before a pause");
         let mint = rig.mint(&stream);
         assert!(matches!(mint, Mint::Empty(Some(MintError::Unavailable { .. }))), "{mint:?}");
-        let now = rig.clock.look();
-        let pause = rig.node.deadline(&now).expect("it asks again by itself").since(now.mono);
+        let pause = rig.sleep().expect("it asks again by itself");
         assert!((12..=400).contains(&pause), "round {round}: {pause}");
         rig.hands.pass(pause);
         rig.step();

@@ -242,8 +242,7 @@ fn who_waits_for_a_slot_asks_little_and_misses_none() {
             looks.push((rig.now() - last, seen));
             last = rig.now();
         }
-        let now = rig.clock.look();
-        rig.hands.pass(rig.node.deadline(&now).expect("it goes on looking").since(now.mono));
+        rig.hands.pass(rig.sleep().expect("it goes on looking"));
     }
     let (_, first) = looks.remove(0);
     assert_eq!(first.len(), 1_024, "the first look is at all");
@@ -359,8 +358,7 @@ fn that_slots_are_out_is_forgotten_when_nobody_looks_any_more() {
     }
     rig.step();
     assert!(rig.calls.is_empty(), "nobody waits, so nobody looks");
-    let look = rig.clock.look();
-    let left = rig.node.deadline(&look).expect("a moment to forget it").since(look.mono);
+    let left = rig.sleep().expect("a moment to forget it");
     assert!((1..=2_000).contains(&left), "{left}");
     rig.hands.pass(left);
     rig.step();
@@ -507,8 +505,7 @@ fn each_of_those_that_wait_for_the_ledger_has_a_time_to_ask_again() {
             }
         };
         assert_eq!(rig.fail_all(), 1, "{waits}");
-        let now = rig.clock.look();
-        let again = rig.node.deadline(&now).expect("somebody waits").since(now.mono);
+        let again = rig.sleep().expect("somebody waits");
         assert!(again <= Pause::FIRST_MS, "{waits}: {again} ms");
         rig.hands.pass(again);
         rig.settle();
@@ -563,8 +560,7 @@ fn all_taken() -> (Rig, Arc<Stream>) {
 #[test]
 fn who_loses_a_slot_looks_at_all_others_also_after_a_time_when_all_were_taken() {
     let (mut rig, stream) = all_taken();
-    let look = rig.clock.look();
-    rig.hands.pass(rig.node.deadline(&look).unwrap().since(look.mono));
+    rig.hands.pass(rig.sleep().unwrap());
     rig.mint(&stream);
     let (id, request) = rig.reserve();
     let answer = rig.ledger.reserve(&request);

@@ -37,7 +37,7 @@ fn a_window_is_renewed_at_half_with_its_own_end_as_the_limit() {
     rig.hands.pass(WINDOW / 2 - 1);
     rig.step();
     assert!(rig.calls.is_empty(), "not before half");
-    assert_eq!(rig.node.deadline(&rig.clock.look()).unwrap().since(rig.clock.look().mono), 1);
+    assert_eq!(rig.sleep().unwrap(), 1);
     rig.hands.pass(1);
     let (id, request) = rig.reserve();
     assert_eq!((&request.key, request.max_mark, request.count), (&key, held_to, WINDOW));
@@ -227,8 +227,7 @@ fn a_window_that_was_idle_at_its_half_is_looked_at_again() {
     rig.step();
     assert!(rig.calls.is_empty(), "nobody has minted since the last look");
     assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
-    let look = rig.clock.look();
-    let again = rig.node.deadline(&look).expect("a time to look again").since(look.mono);
+    let again = rig.sleep().expect("a time to look again");
     assert!((1..WINDOW / 2).contains(&again), "{again}");
     rig.hands.pass(again);
     assert_eq!(rig.reserve().1.max_mark, held_to);
@@ -243,8 +242,7 @@ fn a_window_that_nobody_uses_is_looked_at_up_to_its_end() {
     while rig.now() < held_to {
         rig.step();
         assert!(rig.calls.is_empty());
-        let look = rig.clock.look();
-        rig.hands.pass(rig.node.deadline(&look).expect("a time to look again").since(look.mono));
+        rig.hands.pass(rig.sleep().expect("a time to look again"));
         assert!(rig.now() <= held_to, "{} ms past the end", rig.now() - held_to);
     }
 }
@@ -271,8 +269,7 @@ fn an_unanswered_renewal_is_repeated_also_where_nobody_mints_any_more() {
     assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
     let (id, request) = rig.reserve();
     rig.answer(id, unavailable());
-    let look = rig.clock.look();
-    let pause = rig.node.deadline(&look).expect("a time to ask again").since(look.mono);
+    let pause = rig.sleep().expect("a time to ask again");
     rig.hands.pass(pause);
     assert_eq!(rig.reserve().1.token, request.token);
 }
