@@ -480,7 +480,7 @@ pub(crate) enum Marks {
         #[command(flatten)]
         ledger: Ledger,
     },
-    /// Move a name's mark up, so that its next ID is at least N; a mark never goes down
+    /// Move a name's mark up, so that its next ID is at least N; never down
     ///
     /// Use it when a name replaces a system that has already handed out IDs: raise the name above the largest of them
     /// before the first client asks floe. Stop running servers first, because they use up the numbers that they have
