@@ -110,6 +110,8 @@ impl<T> fmt::Debug for Blocking<T> {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+    use std::task::Wake;
+    use std::time::Duration;
 
     use super::*;
 
@@ -129,5 +131,32 @@ mod tests {
         }
         go.send(()).unwrap();
         assert_eq!(result.recv().unwrap().as_deref(), Some("floe-blocking"));
+    }
+
+    /// A future may move to another task while it waits.
+    #[test]
+    fn whoever_has_polled_last_is_woken_when_the_work_is_done() {
+        struct Tell(&'static str, mpsc::Sender<&'static str>);
+        impl Wake for Tell {
+            fn wake(self: Arc<Self>) {
+                self.1.send(self.0).unwrap();
+            }
+        }
+        let ((go, wait), (begins, begun)) = (mpsc::channel::<()>(), mpsc::channel());
+        let (tell, told) = mpsc::channel();
+        let mut future = Box::pin(blocking(move || {
+            begins.send(()).unwrap();
+            wait.recv().unwrap();
+        }));
+        let mut poll = |task| {
+            let waker = Waker::from(Arc::new(Tell(task, tell.clone())));
+            future.as_mut().poll(&mut Context::from_waker(&waker))
+        };
+        assert!(poll("the first task").is_pending());
+        begun.recv().unwrap();
+        assert!(poll("the second task").is_pending());
+        go.send(()).unwrap();
+        assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok("the second task"));
+        assert!(poll("the second task").is_ready());
     }
 }

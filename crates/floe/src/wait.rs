@@ -208,6 +208,7 @@ pub(crate) async fn wait<A: Attempt>(
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::collections::BTreeSet;
     use std::pin::pin;
 
@@ -220,6 +221,13 @@ mod tests {
         set: Mutex<BTreeSet<Alarm>>,
         most: Mutex<usize>,
         count: Mutex<u64>,
+    }
+
+    impl Standing {
+        /// The times of the alarms.
+        fn times(&self) -> Vec<u64> {
+            self.set.lock().unwrap().iter().map(|alarm| alarm.0.get()).collect()
+        }
     }
 
     impl Alarms for Standing {
@@ -243,15 +251,14 @@ mod tests {
         }
     }
 
-    /// Never done, and to be looked at after so many milliseconds, where that is known.
-    #[derive(Default)]
-    struct Never(Waiters, Option<u64>);
+    /// Comes to what it is told each time.
+    struct Told<F>(Waiters, F);
 
-    impl Attempt for Never {
+    impl<F: FnMut(&Waiters) -> Step<()>> Attempt for Told<F> {
         type Output = ();
 
         fn attempt(&mut self) -> Result<Step<()>, MintError> {
-            Ok(Step::Wait { millis: self.1 })
+            Ok((self.1)(&self.0))
         }
 
         fn waiters(&self) -> &Waiters {
@@ -263,6 +270,10 @@ mod tests {
         }
     }
 
+    fn told<F: FnMut(&Waiters) -> Step<()>>(attempt: F) -> Told<F> {
+        Told(Waiters::default(), attempt)
+    }
+
     struct Nobody;
 
     impl Wake for Nobody {
@@ -272,7 +283,7 @@ mod tests {
     #[test]
     fn a_future_has_one_alarm_however_often_it_is_polled() {
         let alarms = Standing::default();
-        let mut future = pin!(wait(Never::default(), &alarms, 1_000));
+        let mut future = pin!(wait(told(|_| Step::Wait { millis: None }), &alarms, 1_000));
         let wakers = [(); 2].map(|()| Waker::from(Arc::new(Nobody)));
         let mut poll = |waker: usize| future.as_mut().poll(&mut Context::from_waker(&wakers[waker]));
         for _ in 0..100 {
@@ -297,10 +308,44 @@ mod tests {
     fn nobody_waits_beyond_their_patience_for_what_is_due_later() {
         for (due, woken) in [(0, 1), (300, 300), (5_000, 1_000)] {
             let alarms = Standing::default();
-            let mut future = pin!(wait(Never(Waiters::default(), Some(due)), &alarms, 1_000));
+            let mut future = pin!(wait(told(|_| Step::Wait { millis: Some(due) }), &alarms, 1_000));
             assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-            let set: Vec<_> = alarms.set.lock().unwrap().iter().map(|alarm| alarm.0.get()).collect();
-            assert_eq!(set, [woken], "due in {due} ms");
+            assert_eq!(alarms.times(), [woken], "due in {due} ms");
+        }
+    }
+
+    /// The clock that it waits for may be set, and nothing else may wake it.
+    #[test]
+    fn a_future_is_woken_when_it_is_due_as_it_has_last_seen() {
+        let (alarms, due) = (Standing::default(), Cell::new(0));
+        let attempt = told(|_| Step::Wait { millis: Some(due.get()) });
+        let mut future = pin!(wait(attempt, &alarms, 1_000));
+        for millis in [300, 100, 700] {
+            due.set(millis);
+            assert!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            assert_eq!(alarms.times(), [millis]);
+        }
+    }
+
+    /// It is drawn, and would be lost.
+    #[test]
+    fn what_comes_at_the_very_end_of_the_patience_is_handed_out() {
+        for blocks in [false, true] {
+            let (alarms, mut tries) = (Standing::default(), 0);
+            let attempt = told(|_| {
+                tries += 1;
+                if tries == 1 {
+                    return Step::Wait { millis: None };
+                }
+                *alarms.mono.lock().unwrap() = 1_000;
+                Step::Ready(())
+            });
+            let came = if blocks {
+                Poll::Ready(block(attempt, &alarms, 1_000))
+            } else {
+                pin!(wait(attempt, &alarms, 1_000)).poll(&mut Context::from_waker(Waker::noop()))
+            };
+            assert_eq!(came, Poll::Ready(Ok(())), "on a thread: {blocks}");
         }
     }
 
@@ -429,23 +474,6 @@ mod tests {
     /// The awaited change may come between the check and the wait.
     #[test]
     fn a_wake_in_the_middle_of_an_attempt_is_not_missed() {
-        struct ComesNow(Waiters);
-        impl Attempt for ComesNow {
-            type Output = ();
-
-            fn attempt(&mut self) -> Result<Step<()>, MintError> {
-                self.0.wake();
-                Ok(Step::Wait { millis: None })
-            }
-
-            fn waiters(&self) -> &Waiters {
-                &self.0
-            }
-
-            fn give_up(&mut self) -> MintError {
-                MintError::Busy { retry: Duration::from_millis(1) }
-            }
-        }
         #[derive(Default)]
         struct Count(Mutex<u32>);
         impl Wake for Count {
@@ -454,7 +482,11 @@ mod tests {
             }
         }
         let (alarms, woken) = (Standing::default(), Arc::new(Count::default()));
-        let mut future = pin!(wait(ComesNow(Waiters::default()), &alarms, 1_000));
+        let comes_now = told(|waiters| {
+            waiters.wake();
+            Step::Wait { millis: None }
+        });
+        let mut future = pin!(wait(comes_now, &alarms, 1_000));
         let waker = Waker::from(Arc::clone(&woken));
         for times in 1..=2 {
             assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());

@@ -507,6 +507,43 @@ fn the_second_of_two_calls_wakes_another_thread() {
     }
 }
 
+/// A thread may be long about the first one.
+#[test]
+fn two_calls_that_come_together_wake_two_threads() {
+    /// A ledger that takes nothing back while the gate is locked.
+    struct Gated(Memory, Arc<(AtomicU32, Mutex<()>)>);
+    impl Ledger for Gated {
+        crate::__hand_on!(self => self.0; reserve bind definition names raise list realm_id describe);
+
+        fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
+            let (begun, gate) = &*self.1;
+            begun.fetch_add(1, Ordering::Relaxed);
+            drop(lock(gate));
+            self.0.give_back(key, token, from)
+        }
+    }
+    let (ledger, gated) = (Memory::default(), Arc::<(AtomicU32, Mutex<()>)>::default());
+    let shared = shared(Gated(ledger.clone(), Arc::clone(&gated)), standing());
+    let driver = Driver::new(&shared);
+    let (begun, gate) = &*gated;
+    let closed = lock(gate);
+    // Who has taken up a moment for more callers waits from then on.
+    let moments = ["one", "other"].map(|name| gathering_as(name, &driver, &ledger, LONG).2.unwrap());
+    lock(&shared.work).gathering.extend(moments);
+    for _ in 0..2 {
+        let talks = Arc::clone(&shared);
+        lock(&driver.threads).push(thread::spawn(move || talks.talk()));
+    }
+    until(|| lock(&shared.work).gathering.is_empty());
+    let key = Key::name(&Name::new("orders").unwrap());
+    for from in [1, 2] {
+        shared.node().requests().ask(Purpose::GiveBack, give_back(&key, from));
+    }
+    shared.hand_out(take_calls(shared.node()), None);
+    until(|| begun.load(Ordering::Relaxed) == 2);
+    drop(closed);
+}
+
 #[test]
 fn closing_waits_for_no_call_that_nobody_has_taken_up() {
     let ledger = Memory::default();
