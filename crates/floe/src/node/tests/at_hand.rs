@@ -124,6 +124,28 @@ fn who_loses_the_race_for_a_crashed_slot_at_hand_goes_on_to_the_next() {
     assert_eq!(next.key, slot(9));
 }
 
+/// Only the holder of a slot at hand is judged.
+#[test]
+fn after_slots_at_hand_without_a_record_the_slot_of_a_crashed_run_moves_no_clock() {
+    let ledger = Memory::default();
+    let (mut rig, stream) = rig(&ledger);
+    for worker in [7, 9] {
+        rig.other(&slot(worker), rig.now(), 1_000, None);
+        assert!(ledger.lose(&slot(worker)));
+    }
+    rig.mint(&stream);
+    for _ in 0..2 {
+        let missing = rig.call();
+        rig.serve(missing);
+    }
+    let (id, probed) = rig.reserve();
+    assert!(![slot(7), slot(9)].contains(&probed.key));
+    let mark = rig.now() + 30_000;
+    rig.answer(id, Ok(Reply::Refused { mark, note: Some(note("gone")) }));
+    assert_ne!(rig.reserve().1.key, probed.key);
+    assert_eq!(rig.now(), u64::try_from(BEGIN).unwrap());
+}
+
 #[test]
 fn a_slot_that_has_no_room_for_the_tick_that_has_begun_is_no_different() {
     let minute: Layout =

@@ -133,6 +133,23 @@ fn a_given_back_segment_is_minted_by_the_next_without_a_gap() {
 }
 
 #[test]
+fn a_segment_that_waits_for_its_spare_gives_back_what_it_has() {
+    for in_an_outage in [false, true] {
+        let mut rig = Rig::new(&Memory::default(), 1);
+        let numbers = rig.segment("tickets", STEPS);
+        assert_eq!(rig.numbers_after_settling(&numbers, 15), 0);
+        if in_an_outage {
+            assert_eq!(rig.fail_all(), 1);
+        } else {
+            rig.node.step(&rig.clock);
+        }
+        rig.node.close(&rig.clock);
+        let from: Vec<u64> = give_backs(&mut rig).into_iter().map(|(_, _, from)| from).collect();
+        assert_eq!(from, [15], "in an outage: {in_an_outage}");
+    }
+}
+
+#[test]
 fn a_give_back_that_fails_costs_the_tail_and_no_more() {
     let ledger = Memory::default();
     let mut rig = Rig::new(&ledger, 1);

@@ -178,12 +178,18 @@ fn a_range_that_does_not_follow_is_a_spare_and_nothing_in_hand_is_lost() {
     assert_eq!(minted, [12, 13, 14, 15, 16, 17, 18, 19, 27, 28]);
 }
 
+/// The first `end` numbers, of which the node wants to know when fewer than `low` are left.
+fn supply(low: u64, end: u64) -> SegmentSupply {
+    let numbers = SegmentSupply::new(1, 0, SharedCursor::new(0, Arc::default()));
+    numbers.low.store(low, Ordering::Relaxed);
+    numbers.shared.cursor.publish(&Owned { current: 0..end, ..Owned::default() }, 0);
+    numbers
+}
+
 /// One by one they go by a lease, which asks for the next range no later than a batch does.
 #[test]
 fn the_next_range_is_wanted_when_too_little_is_left_behind_a_lease() {
-    let numbers = SegmentSupply::new(1, 0, SharedCursor::new(0, Arc::default()));
-    numbers.low.store(4, Ordering::Relaxed);
-    numbers.shared.cursor.publish(&Owned { current: 0..10, ..Owned::default() }, 0);
+    let numbers = supply(4, 10);
     let stamp = Stamp::new(0, UnixMillis::new(5));
     for number in 0..10 {
         assert_eq!(numbers.draw_one(stamp), Some(number));
@@ -195,9 +201,7 @@ fn the_next_range_is_wanted_when_too_little_is_left_behind_a_lease() {
 
 #[test]
 fn a_draw_that_leaves_enough_behind_it_wakes_nobody() {
-    let numbers = SegmentSupply::new(1, 0, SharedCursor::new(0, Arc::default()));
-    numbers.low.store(4, Ordering::Relaxed);
-    numbers.shared.cursor.publish(&Owned { current: 0..10, ..Owned::default() }, 0);
+    let numbers = supply(4, 10);
     for (count, wanted) in [(6, None), (1, Some(0))] {
         assert!(matches!(numbers.draw(0, count, true), Draw::Got(_)));
         assert_eq!(numbers.shared.take_wanted(), wanted);
@@ -207,20 +211,34 @@ fn a_draw_that_leaves_enough_behind_it_wakes_nobody() {
 /// The next range may not follow it, and there may be none.
 #[test]
 fn a_minter_takes_what_is_left_of_a_range() {
-    let numbers = SegmentSupply::new(1, 0, SharedCursor::new(0, Arc::default()));
-    numbers.low.store(64, Ordering::Relaxed);
-    numbers.shared.cursor.publish(&Owned { current: 0..9, ..Owned::default() }, 0);
+    let numbers = supply(64, 9);
     let mut chunk = NumberChunk::new(&numbers);
     let minted: Vec<_> =
         std::iter::from_fn(|| chunk.take(&numbers, || (0, false))).map(|id| id.get()).collect();
     assert_eq!(minted, (0..9).collect::<Vec<_>>());
 }
 
+/// The era that a call has read may be the one before. The next call begins after that has ended.
+#[test]
+fn a_clock_that_changes_while_it_is_read_is_looked_at_for_the_next_number() {
+    for changes in [false, true] {
+        let numbers = supply(64, 1_000);
+        let mut chunk = NumberChunk::new(&numbers);
+        let read = || {
+            if changes {
+                numbers.shared.cursor.pulse().beat();
+            }
+            (0, true)
+        };
+        assert!(chunk.take(&numbers, read).is_some());
+        assert_eq!(chunk.take_again().is_none(), changes);
+    }
+}
+
 /// A copy of the process has the range as well, and the node may not have looked yet.
 #[test]
 fn one_number_of_the_era_before_is_not_drawn() {
-    let numbers = SegmentSupply::new(1, 0, SharedCursor::new(0, Arc::default()));
-    numbers.shared.cursor.publish(&Owned { current: 0..10, ..Owned::default() }, 0);
+    let numbers = supply(0, 10);
     let draw = |era| numbers.draw_one(Stamp::new(era, UnixMillis::new(5)));
     assert_eq!((draw(0), draw(1), draw(0)), (Some(0), None, Some(1)));
 }

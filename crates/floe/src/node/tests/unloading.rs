@@ -113,6 +113,15 @@ fn a_name_that_was_just_asked_for_stays_before_the_node_has_looked() {
     assert!(rig.node.unload_segment(&numbers.shared, &rig.clock));
 }
 
+#[test]
+fn a_name_that_only_wants_a_spare_goes_before_the_node_has_looked() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.numbers_after_settling(&numbers, 15), 0);
+    assert!(rig.node.unload_segment(&numbers.shared, &rig.clock));
+    assert_eq!(numbers.shared.take_wanted(), Some(0));
+}
+
 /// Whoever was just answered may ask again at once.
 #[test]
 fn a_counter_that_waits_a_moment_for_more_callers_stays() {
