@@ -322,6 +322,19 @@ fn thirty_seconds_run_level_begin_anew_after_a_rollback() {
     assert_eq!((clocks.offset(), clocks.state()), (0, ClockState::Level));
 }
 
+/// They say how the two clocks run, and an era says nothing about that.
+#[test]
+fn thirty_seconds_run_level_go_on_in_an_era_that_is_begun_by_hand() {
+    let mut clocks = Clocks::new();
+    clocks.step(HOUR);
+    clocks.run(20 * SECOND);
+    clocks.steady.invalidate();
+    clocks.run(9_900);
+    assert_eq!(clocks.state(), ClockState::Doubting(HOUR.unsigned_abs()));
+    clocks.run(100);
+    assert_eq!((clocks.offset(), clocks.state(), clocks.era()), (0, ClockState::Level, 2));
+}
+
 /// The ledger says now that its clock shows this.
 fn hear(clocks: &mut Clocks, said: i64) {
     let now = MonoMillis::new(clocks.mono);
@@ -861,6 +874,50 @@ fn the_ticker_comes_with_minting_and_parks_after_it() {
     // `at_hand` would say that somebody mints.
     soon(&clock, "it parks when nobody does", || clock.cached.load(Ordering::Relaxed) == STALE);
     soon(&clock, "it comes back", busy);
+}
+
+/// A clock that somebody mints by in every so many rounds of its ticker, for forty rounds.
+struct Used {
+    clock: Arc<Mutex<Option<Arc<Clock>>>>,
+    every: u64,
+    rounds: AtomicU64,
+    put_away: Arc<AtomicU64>,
+}
+
+impl TimeSource for Used {
+    fn read(&self) -> Reading {
+        let mut clock = lock(&self.clock);
+        if let Some(ticked) = clock.as_ref() {
+            let round = self.rounds.fetch_add(1, Ordering::Relaxed);
+            let stale = ticked.cached.load(Ordering::Relaxed) == STALE;
+            self.put_away.fetch_add(u64::from(stale && round > 0), Ordering::Relaxed);
+            if round.is_multiple_of(self.every) {
+                ticked.used.store(true, Ordering::Relaxed);
+            }
+            if round == 40 {
+                *clock = None;
+            }
+            // The ticker runs on this thread, and waits for nothing.
+            std::thread::current().unpark();
+        }
+        reading(START, 0)
+    }
+}
+
+/// Otherwise every mint reads the clock until the ticker has come back.
+#[test]
+fn the_ticker_parks_after_ten_rounds_in_which_nobody_mints_and_not_before() {
+    for (every, parks) in [(1, 0), (10, 0), (11, 3)] {
+        let (held, put_away) = (Arc::new(Mutex::new(None)), Arc::new(AtomicU64::new(0)));
+        let rounds = AtomicU64::new(0);
+        let source = Used { clock: Arc::clone(&held), every, rounds, put_away: Arc::clone(&put_away) };
+        let clock = Arc::new(Clock::new(ClockPolicy::default(), Box::new(source)));
+        let ticked = Arc::downgrade(&clock);
+        *lock(&held) = Some(clock);
+        std::thread::current().unpark();
+        system::run(&ticked);
+        assert_eq!(put_away.load(Ordering::Relaxed), parks, "somebody mints once in {every} rounds");
+    }
 }
 
 #[test]

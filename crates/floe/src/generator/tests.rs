@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::floe::Floe;
 use crate::manual::tests::{Rig, poll};
+use crate::shared_cursor::BlockReason;
 
 /// 1,024 IDs in a tick of a second, which cannot be run ahead of.
 fn seconds() -> Layout {
@@ -96,6 +97,19 @@ fn who_waits_for_a_window_is_woken_and_does_not_look_by_itself() {
     let orders = rig.floe.snowflake("orders", Layout::TWITTER).unwrap();
     for count in [1, 2] {
         assert_eq!(waits(MintMany::new(&orders, count).attempt()), Some(None), "{count}");
+    }
+}
+
+/// Otherwise the first one who comes after it has ended would only begin to ask.
+#[test]
+fn who_is_told_why_there_is_no_window_has_asked_for_one() {
+    let rig = Rig::new();
+    let orders = rig.floe.snowflake("orders", Layout::TWITTER).unwrap();
+    let shared = &orders.stream.shared;
+    shared.set_trouble(Some(BlockReason::Exhausted("all slots are taken".to_owned())));
+    for count in [1, 2] {
+        assert!(matches!(MintMany::new(&orders, count).attempt(), Err(MintError::Exhausted(_))));
+        assert_eq!(shared.take_wanted(), Some(count));
     }
 }
 
