@@ -322,29 +322,36 @@ fn the_end_of_an_old_lease_is_no_end_of_a_new_one() {
     });
 }
 
-/// A draw with the clock's word of an era that has ended takes nothing of the next one's ranges, and grants no lease of them.
+/// A draw with the clock's word of an era that has ended takes nothing of the next one's ranges, and grants no lease of them:
+/// where it finds a lease, and where it would leave one.
 ///
-/// Caught: the clock's word not compared; a lease granted by the word of another era.
+/// Caught: the clock's word not compared; a lease granted by the word of another era; a close that leaves the clock's word of
+/// the lease.
 #[test]
 fn a_lease_is_granted_and_used_in_its_own_era_only() {
-    model(2, || {
-        let cursor = Arc::new(Cursor::new(0));
-        cursor.publish(&owned(0..8, 1), 0);
-        let drawer = {
-            let cursor = Arc::clone(&cursor);
-            thread::spawn(move || draw_and_lease(&cursor, at(0, 10)))
-        };
-        cursor.close();
-        cursor.publish(&Owned { era: 1, ..owned(0..8, 2) }, 0);
-        let anew = draw_and_lease(&cursor, at(1, 10));
-        assert!(anew.is_some_and(|(_, tag)| tag == 2), "{anew:?}");
-        let former = drawer.join().unwrap();
-        assert!(
-            former.is_none_or(|(_, tag)| tag == 1),
-            "a caller of era 0 has no business in era 1: {former:?}"
-        );
-        assert!(cursor.draw_leased(at(0, 10)).is_none());
-    });
+    for finds_a_lease in [false, true] {
+        model(2, move || {
+            let cursor = Arc::new(Cursor::new(0));
+            cursor.publish(&owned(0..8, 1), 0);
+            if finds_a_lease {
+                assert_eq!(draw_and_lease(&cursor, at(0, 10)), Some((0, 1)));
+            }
+            let drawer = {
+                let cursor = Arc::clone(&cursor);
+                thread::spawn(move || draw_and_lease(&cursor, at(0, 10)))
+            };
+            cursor.close();
+            cursor.publish(&Owned { era: 1, ..owned(0..8, 2) }, 0);
+            let anew = draw_and_lease(&cursor, at(1, 10));
+            assert!(anew.is_some_and(|(_, tag)| tag == 2), "{anew:?}");
+            let former = drawer.join().unwrap();
+            assert!(
+                former.is_none_or(|(_, tag)| tag == 1),
+                "a caller of era 0 has no business in era 1: {former:?}"
+            );
+            assert!(cursor.draw_leased(at(0, 10)).is_none());
+        });
+    }
 }
 
 /// A lease's key is for the positions of one tick: here ticks have two positions, and the key is the tick. Two threads

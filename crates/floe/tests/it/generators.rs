@@ -1,5 +1,6 @@
 //! Snowflake generators under many threads: unique over all, increasing as contract 2 says.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -122,6 +123,23 @@ fn every_way_to_mint_draws_from_the_same_ids() {
         }
     });
     assert_eq!(increasing_and_unique(&lists), 6 * each);
+}
+
+/// So whoever takes IDs of two names in turn finds the numbers of one in half of 64 shards, unless it has a generator of its own.
+#[test]
+fn names_that_share_a_generator_take_its_numbers_in_turn() {
+    for (own, shards) in [(false, 32), (true, 64)] {
+        let floe = patient();
+        let definition = Definition::Snowflake { layout: Layout::TWITTER, own };
+        let orders = snowflake(&floe, "orders", &definition, &NameOptions::default());
+        let invoices = floe.snowflake("invoices", Layout::TWITTER).unwrap();
+        let in_turn = (0..64).map(|_| {
+            let order = orders.mint().unwrap();
+            invoices.mint().unwrap();
+            order.get() % 64
+        });
+        assert_eq!(in_turn.collect::<HashSet<_>>().len(), shards, "a generator of its own: {own}");
+    }
 }
 
 #[test]
