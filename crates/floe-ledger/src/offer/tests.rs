@@ -165,6 +165,25 @@ fn what_can_be_put_right_on_the_server_is_looked_at_anew() {
     }
 }
 
+#[cfg(feature = "sqlite")]
+#[test]
+fn of_several_realms_the_unfit_one_alone_is_closed() {
+    let (dir, opened) = (tempfile::TempDir::new().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let (place, count) = (dir.path().to_owned(), Arc::clone(&opened));
+    let offer = Offer::new(move |opening| {
+        count.fetch_add(1, Ordering::Relaxed);
+        opening.open(&format!("sqlite:{}/{}.db", place.display(), opening.realm()))
+    });
+    let [shop, office] =
+        ["shop", "office"].map(|realm| say(&offer, realm, None, enter(false)).realm_id.unwrap());
+    let names =
+        |realm, id: &str| say(&offer, realm, Some(id), Call::Names { after: String::new(), limit: 1 }).answer;
+    std::fs::rename(dir.path().join("shop.db"), dir.path().join("moved.db")).unwrap();
+    assert!(matches!(names("shop", &shop), Answer::Unfit(_)));
+    assert!(matches!(names("office", &office), Answer::Names(_)));
+    assert_eq!((opened.load(Ordering::Relaxed), offer.realms().len()), (2, 1));
+}
+
 #[test]
 fn a_text_is_bounded_and_cut_between_characters() {
     assert_eq!(short("ü".repeat(LONGEST_TEXT).as_str()).chars().count(), LONGEST_TEXT);

@@ -306,18 +306,26 @@ mod tests {
         assert_eq!([0, 32, 64, 512, 1_024].map(|calls| next(calls, 50)), [32, 32, 32, 256, 512]);
     }
 
+    fn over(file: File) -> Ahead {
+        Ahead { path: PathBuf::new(), file: OnceLock::from(Some(file)), paces: Mutex::default(), busy: BUSY }
+    }
+
+    #[test]
+    fn a_process_remembers_so_many_counters_and_no_more() {
+        let ahead = over(tempfile::tempfile().unwrap());
+        let mut record = Mark::default();
+        let mut note = |key: &str| record.token = ahead.note(key, &record, 5..9, 0).unwrap();
+        (0..REMEMBERED).for_each(|number| note(&format!("n/{number}")));
+        assert_eq!(ahead.remembered().len(), REMEMBERED);
+        note("n/one-more");
+        assert_eq!(ahead.remembered(), ["n/one-more"]);
+    }
+
     /// What is not written down as taken would be taken again.
     #[test]
     fn nothing_is_taken_noted_or_skipped_where_that_cannot_be_written() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let path = file.path().to_owned();
-        let ahead = |file| Ahead {
-            path: path.clone(),
-            file: OnceLock::from(Some(file)),
-            paces: Mutex::default(),
-            busy: BUSY,
-        };
-        let (whole, readable) = (ahead(file.reopen().unwrap()), ahead(File::open(&path).unwrap()));
+        let (whole, readable) = (over(file.reopen().unwrap()), over(File::open(file.path()).unwrap()));
         let mut record = Mark { mark: 9, ..Mark::default() };
         record.token = whole.note("n/visits", &record, 5..9, 0).unwrap();
         let key = floe::ledger::Key::name(&floe::Name::new("visits").unwrap());

@@ -48,3 +48,30 @@ fn pause(wait: Duration) {
     // Waits the whole time, also after spurious wake-ups.
     drop(never.wait_timeout_while(guard, wait, |()| true));
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::{Error, ffi};
+
+    use super::*;
+
+    /// The tries are counted, and not the time.
+    #[test]
+    fn a_file_that_stays_busy_is_asked_for_less_and_less_often() {
+        let mut tries = 0;
+        let busy = patiently(Duration::from_millis(100), || {
+            tries += 1;
+            Err::<(), _>(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None).into())
+        });
+        assert!(busy.is_err_and(|trouble| trouble.is_busy()));
+        // Waits of up to 0.25, 0.5, 1, 2 and 4 ms, and then of 8 ms; each at least half as long.
+        assert!((18..=31).contains(&tries), "{tries}");
+    }
+
+    #[test]
+    fn who_waits_together_does_not_wake_together() {
+        let waits: Vec<_> = (0..100).map(|_| spread(LONGEST)).collect();
+        assert!(waits.iter().all(|wait| (LONGEST / 2..LONGEST).contains(wait)), "{waits:?}");
+        assert!(waits.iter().any(|wait| *wait != waits[0]), "{waits:?}");
+    }
+}

@@ -277,3 +277,55 @@ pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -
 fn unfit(text: String) -> Trouble {
     LedgerError::Unfit(text).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tables of version 1, without a turn.
+    fn first_version() -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(&format!("{TABLES} PRAGMA user_version = 1")).unwrap();
+        connection
+    }
+
+    fn version(connection: &Connection) -> i64 {
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+    }
+
+    #[test]
+    fn a_step_that_another_process_has_made_is_not_made_again() {
+        let connection = first_version();
+        for _ in 0..2 {
+            migrate(&connection).unwrap();
+            assert_eq!(version(&connection), i64::from(VERSION));
+        }
+    }
+
+    /// Another process would wait for it, and who tries again would hear of it, and not of what is wrong.
+    #[test]
+    fn a_step_that_fails_leaves_no_transaction_open() {
+        let connection = first_version();
+        connection.execute_batch("CREATE TABLE made (x); CREATE VIEW turn AS SELECT 1").unwrap();
+        for _ in 0..2 {
+            let error = migrate(&connection).unwrap_err();
+            assert!(format!("{error:?}").contains("made already exists"), "{error:?}");
+            assert!(turn::prepare(&connection).is_err());
+            assert!(connection.is_autocommit());
+        }
+        assert_eq!(version(&connection), 1);
+    }
+
+    #[test]
+    fn a_step_that_finds_no_room_says_so() {
+        let connection = first_version();
+        connection.pragma_update_and_check(None, "max_page_count", 1, |_| Ok(())).unwrap();
+        let is_full =
+            |error: &rusqlite::Error| error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
+        let migrated = migrate(&connection);
+        assert!(matches!(&migrated, Err(Trouble::Sql(error)) if is_full(error)), "{migrated:?}");
+        let prepared = turn::prepare(&connection);
+        assert!(prepared.as_ref().is_err_and(is_full), "{prepared:?}");
+        assert!(connection.is_autocommit());
+    }
+}

@@ -1,6 +1,7 @@
 //! Tests that need the inside of a transaction.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Barrier;
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use tempfile::TempDir;
 
 use super::draft::{self, draft_path};
 use super::file::Place;
+use super::schema::{self, LEDGER};
+use super::trouble::{self, Trouble};
 use super::witness::Witness;
 use super::{Begin, Done, Sqlite};
 
@@ -51,6 +54,15 @@ fn a_number_of_a_file_that_is_moved_meanwhile_is_not_handed_out_at_once() {
     assert_eq!(moved, None);
     fs::rename(dir.path().join("moved.db"), &path).unwrap();
     assert_eq!(ledger.try_transact(|_| Ok(Some(7))), Some(7));
+}
+
+/// Or it would wait for the connection, without a bound.
+#[test]
+fn who_comes_during_a_count_at_once_waits_up_to_the_bound() {
+    let (_dir, mut ledger) = ledger();
+    ledger.max_wait = Duration::from_millis(1);
+    assert_eq!(ledger.try_transact(|_| Ok(Some(ledger.turn().is_err()))), Some(true));
+    assert!(ledger.turn().is_ok());
 }
 
 #[test]
@@ -112,10 +124,24 @@ fn the_draft_of_another_ledger_is_no_second_name_of_this_one() {
     assert!(!own.exists() && another.exists());
 }
 
-/// Otherwise each later start would be refused, as if writes had been lost.
 #[test]
-fn the_witness_says_nothing_of_what_was_not_committed() {
-    let (dir, ledger) = ledger();
+fn a_name_that_is_taken_stays_and_one_that_cannot_be_given_is_an_error() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("ids.db");
+    let draft = draft_path(&path, "0");
+    let link_to = |path: &Path| {
+        fs::write(&draft, "new").unwrap();
+        draft::link_into_place(&draft, path)
+    };
+    fs::write(&path, "old").unwrap();
+    assert!(!link_to(&path).unwrap(), "somebody was first");
+    assert_eq!((fs::read(&path).unwrap(), draft.exists()), (b"old".to_vec(), false));
+    assert!(link_to(&dir.path().join("x".repeat(300))).is_err());
+    assert!(draft::remove_draft(dir.path()).is_err(), "it is no file");
+}
+
+/// A commit that fails.
+fn fail_to_commit(ledger: &Sqlite) {
     let tables = "PRAGMA foreign_keys = ON; CREATE TEMP TABLE one (id INTEGER PRIMARY KEY);
                   CREATE TEMP TABLE other (id REFERENCES one DEFERRABLE INITIALLY DEFERRED)";
     ledger.connection.lock().unwrap().execute_batch(tables).unwrap();
@@ -125,8 +151,34 @@ fn the_witness_says_nothing_of_what_was_not_committed() {
         Ok(Done::written(()))
     });
     assert!(outcome.is_err());
+}
+
+/// Otherwise each later start would be refused, as if writes had been lost.
+#[test]
+fn the_witness_says_nothing_of_what_was_not_committed() {
+    let (dir, ledger) = ledger();
+    fail_to_commit(&ledger);
     drop(ledger);
     assert!(Sqlite::open(dir.path().join("ids.db")).is_ok());
+}
+
+#[test]
+fn who_could_not_commit_holds_nobody_up() {
+    let (dir, ledger) = ledger();
+    let other = Sqlite::builder().max_wait(Duration::ZERO).at(dir.path().join("ids.db")).unwrap();
+    fail_to_commit(&ledger);
+    bind(&other, 0).unwrap();
+}
+
+#[test]
+fn who_has_nothing_to_give_back_waits_for_nobody_at_the_end() {
+    let (dir, mut ledger) = ledger();
+    // A close that waited would take as long.
+    ledger.max_wait = Duration::from_secs(3_600);
+    let other = rusqlite::Connection::open(dir.path().join("ids.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    drop(ledger);
+    other.execute_batch("ROLLBACK").unwrap();
 }
 
 /// What the turn says, with another number in it.
@@ -187,6 +239,17 @@ fn each_write_is_remembered_beside_the_file_or_is_not_told_as_done() {
     );
 }
 
+/// Of two processes, the one that wrote first may come to the witness last.
+#[test]
+fn who_is_late_takes_nothing_back_of_what_is_remembered() {
+    let (dir, ledger) = ledger();
+    let place = Place::new(&dir.path().join("ids.db")).unwrap();
+    let turn = || Witness::find(&place).unwrap().unwrap().turn();
+    let next = turn() + 1;
+    [next + 1, next].into_iter().for_each(|turn| ledger.witness.note(turn).unwrap());
+    assert_eq!(turn(), next + 1);
+}
+
 /// Who comes late writes to that which is there, and not to one that nobody will read.
 #[test]
 fn of_two_who_begin_to_remember_one_is_first() {
@@ -227,6 +290,10 @@ fn every_commit_is_flushed_and_memory_is_small() {
     assert_eq!(number("cache_size"), -256, "kibibytes");
     assert_eq!(number("wal_autocheckpoint"), 256, "pages");
     assert_eq!(number("mmap_size"), 0);
+    assert_eq!((number("fullfsync"), number("checkpoint_fullfsync")), (1, 1), "down to the platter on macOS");
+    assert_eq!(number("journal_size_limit"), 1 << 20, "bytes");
+    assert_eq!(number("temp_store"), 2, "MEMORY");
+    assert_eq!(number("trusted_schema"), 0);
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
 }
@@ -242,9 +309,68 @@ fn threads_wait_for_each_other_up_to_the_bound() {
     assert!(ledger.turn().is_ok());
 }
 
-mod counts {
-    use std::path::Path;
+#[test]
+fn a_file_that_opens_for_reading_only_or_without_a_wal_is_refused_with_its_cause() {
+    use rusqlite::{Connection, OpenFlags};
 
+    let (dir, ledger) = ledger();
+    let path = dir.path().join("ids.db");
+    drop(ledger);
+    let place = Place::new(&path).unwrap();
+    let refused = |connection: Connection| match schema::prepare(&connection, &place, LEDGER, 1 << 20) {
+        Err(Trouble::Ledger(LedgerError::Unfit(text))) => text,
+        other => panic!("{other:?}"),
+    };
+    let text = refused(Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap());
+    assert!(text.contains("cannot be opened for writing (it was opened for reading only)"), "{text}");
+    // As on a file system without shared memory.
+    let memory = Connection::open_in_memory().unwrap();
+    memory.pragma_update(None, "application_id", LEDGER.application_id).unwrap();
+    memory.pragma_update(None, "user_version", 2).unwrap();
+    let text = refused(memory);
+    assert!(text.contains("cannot be put into WAL mode (it stays in memory mode)"), "{text}");
+}
+
+/// What a person has to repair is unfit at the start, where a second try is of no use.
+#[test]
+fn each_error_of_sqlite_is_told_with_its_cause() {
+    use rusqlite::{Error, ffi};
+
+    let (dir, _ledger) = ledger();
+    let place = Place::new(&dir.path().join("ids.db")).unwrap();
+    let (opened, later) = ("Unfit: cannot be opened for writing", "Unavailable: can no longer be written");
+    let both = |told| (told, told);
+    for (code, (at_open, at_work)) in [
+        (ffi::SQLITE_READONLY, (opened, later)),
+        (ffi::SQLITE_CANTOPEN, (opened, later)),
+        (ffi::SQLITE_PERM, (opened, later)),
+        (ffi::SQLITE_NOTADB, ("Unfit: is not a ledger", "Unfit: is damaged")),
+        (ffi::SQLITE_CORRUPT, both("Unfit: is damaged")),
+        (ffi::SQLITE_ERROR, both("Unfit: is damaged")),
+        (ffi::SQLITE_FULL, both("Unavailable: disk full")),
+        (ffi::SQLITE_IOERR_WRITE, both("Unavailable: code 778")),
+        (ffi::SQLITE_NOMEM, both("Unavailable: has no memory left")),
+    ] {
+        let error = || Error::SqliteFailure(ffi::Error::new(code), Some("its words".to_owned()));
+        let at_work_told = trouble::at_work(place.shown(), Duration::ZERO, error().into());
+        for (told, expected) in [(place.at_open(&error()), at_open), (at_work_told, at_work)] {
+            let (kind, cause) = expected.split_once(": ").unwrap();
+            let told = match told {
+                LedgerError::Unfit(text) => ("Unfit", text),
+                LedgerError::Unavailable(text) => ("Unavailable", text),
+                other => panic!("{code}: {other}"),
+            };
+            assert!(
+                told.0 == kind && told.1.contains(cause) && told.1.contains("its words"),
+                "{code}: {told:?}"
+            );
+        }
+    }
+    let told = place.at_open(&Error::QueryReturnedNoRows);
+    assert!(matches!(&told, LedgerError::Unfit(text) if text.contains("returned no rows")), "{told}");
+}
+
+mod counts {
     use floe::Name;
     use floe::ledger::{Key, Ledger as _, MAX_MARK, Mark, Reply, Reserve, Token};
 
@@ -312,6 +438,12 @@ mod counts {
         ledger.list(visits().as_str(), "", 1).unwrap()[0].mark
     }
 
+    /// Changes with each write.
+    fn stamp(ledger: &Sqlite) -> Vec<u8> {
+        let connection = ledger.connection.lock().unwrap();
+        connection.query_row("SELECT stamp FROM turn", [], |row| row.get(0)).unwrap()
+    }
+
     /// The machine restarts: no process survives, and the memory is empty.
     fn restart(ledger: Sqlite) {
         fs::remove_file(ledger.ahead.path()).unwrap();
@@ -324,13 +456,9 @@ mod counts {
         let ledger = bound(&dir.path());
         assert_eq!((count(&ledger, 1), mark(&ledger)), ((1, 2), 2), "the first takes what it needs");
         assert_eq!((count(&ledger, 1), mark(&ledger)), ((2, 3), 35), "the second reserves ahead");
-        let turn = || {
-            let connection = ledger.connection.lock().unwrap();
-            connection.query_row("SELECT stamp FROM turn", [], |row| row.get::<_, Vec<u8>>(0)).unwrap()
-        };
-        let before = turn();
+        let before = stamp(&ledger);
         assert!((3..35).all(|number| count(&ledger, 1) == (number, number + 1) && mark(&ledger) == 35));
-        assert_eq!(turn(), before, "nothing is written");
+        assert_eq!(stamp(&ledger), before, "nothing is written");
         assert_eq!((count(&ledger, 2), mark(&ledger)), ((35, 37), 37 + 64));
         assert_eq!(count(&ledger, 65), (37, 102), "longer than what is left, which it begins with");
     }
@@ -430,6 +558,32 @@ mod counts {
             let next = bound(&path);
             assert_eq!(count(&next, 1).0, begin + 5);
         }
+    }
+
+    #[test]
+    fn who_closes_with_nothing_left_writes_nothing() {
+        let dir = Swept::new();
+        let (ledger, other) = (bound(&dir.path()), bound(&dir.path()));
+        assert_eq!([1, 1, 32].map(|all| count(&ledger, all)), [(1, 2), (2, 3), (3, 35)]);
+        let before = stamp(&other);
+        drop(ledger);
+        assert_eq!(stamp(&other), before);
+        assert_eq!(count(&other, 1), (35, 36));
+    }
+
+    #[test]
+    fn who_closes_gives_back_of_every_counter() {
+        let dir = Swept::new();
+        let (ledger, other) = (bound(&dir.path()), bound(&dir.path()));
+        let orders = Name::new("orders").unwrap();
+        ledger.bind(&orders, "a counter", true).unwrap();
+        for key in [visits(), Key::name(&orders), visits(), Key::name(&orders)] {
+            ledger.count(&Reserve { key, ..request(1) }).unwrap();
+        }
+        let marks = || other.list("", "", 9).unwrap().iter().map(|record| record.mark).collect::<Vec<_>>();
+        assert_eq!(marks(), [35, 35]);
+        drop(ledger);
+        assert_eq!(marks(), [3, 3]);
     }
 
     #[test]
@@ -592,6 +746,8 @@ mod counts {
     fn a_file_that_others_may_write_or_that_a_link_leads_to_is_not_used() {
         use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 
+        use rustix::fs::{FlockOperation, flock};
+
         let dir = Swept::new();
         let ledger = bound(&dir.path());
         let make = |path: &Path, mode: u32| {
@@ -608,6 +764,12 @@ mod counts {
         let path = ledger.ahead.beside(1).path().to_owned();
         make(&path, 0o600);
         counts(true);
+        make(&path, 0o600);
+        let deletes = fs::File::open(&path).unwrap();
+        flock(&deletes, FlockOperation::NonBlockingLockExclusive).unwrap();
+        counts(false);
+        // No other test's child can have this one locked.
+        fs::remove_file(&path).unwrap();
         make(&path, 0o666);
         counts(false);
         make(&path, 0o600);

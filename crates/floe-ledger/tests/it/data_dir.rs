@@ -1,11 +1,12 @@
 //! The data directory and its witness.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use floe::ledger::{Ledger, LedgerError};
-use floe_ledger::{OpenError, Sqlite, open_dir, open_in};
+use floe_ledger::sqlite::is_new;
+use floe_ledger::{OpenError, Opening, Sqlite, open_dir, open_in};
 use tempfile::TempDir;
 
 use crate::{ask, entries, got, says};
@@ -71,6 +72,16 @@ fn a_ledger_that_was_removed_is_missed() {
     assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(1)), (100, 101));
 }
 
+/// Nobody has to restore a backup of it.
+#[test]
+fn a_ledger_that_cannot_be_looked_at_is_not_called_missing() {
+    let dir = used();
+    let path = dir.path().join("floe.db");
+    fs::remove_file(&path).unwrap();
+    symlink(&path, &path).unwrap();
+    unfit(dir.path(), &["floe.db cannot be reached", "permissions"]);
+}
+
 #[test]
 fn a_ledger_that_was_emptied_or_damaged_is_missed() {
     let dir = used();
@@ -106,13 +117,47 @@ fn a_witness_that_is_missing_is_written_anew() {
 #[test]
 fn a_witness_that_says_nothing_is_not_overruled() {
     let dir = used();
-    for text in ["", "ledger\n", "ledger xyz\n", "something else", "\u{0}"] {
+    let [short, long] = [31, 33].map(|digits| format!("ledger {}\n", "0".repeat(digits)));
+    let no_digit = format!("ledger {}g\n", "0".repeat(31));
+    for text in ["", "ledger\n", "ledger xyz\n", "something else", "\u{0}", &short, &long, &no_digit] {
         fs::write(dir.path().join("realm"), text).unwrap();
         unfit(dir.path(), &["does not say which ledger lives here", "remove"]);
     }
     fs::remove_file(dir.path().join("realm")).unwrap();
     fs::create_dir(dir.path().join("realm")).unwrap();
     unfit(dir.path(), &["realm cannot be read"]);
+}
+
+#[test]
+fn a_ledger_is_new_where_neither_it_nor_a_witness_of_it_is_there() {
+    let dir = TempDir::new().unwrap();
+    let [of_dir, alone, realm] = ["floe.db", "ids.db", "realm"].map(|name| dir.path().join(name));
+    let are_new = || [&of_dir, &alone].map(|path| is_new(path));
+    assert_eq!(are_new(), [true, true]);
+    fs::write(&realm, "").unwrap();
+    assert_eq!(are_new(), [false, true], "it is the witness of a directory");
+    fs::remove_file(&realm).unwrap();
+    drop(Sqlite::open(&alone).unwrap());
+    // As an older floe has left it.
+    fs::remove_file(dir.path().join("ids.db-witness")).unwrap();
+    assert_eq!(are_new(), [true, false]);
+}
+
+#[test]
+fn a_directory_that_is_there_is_opened_where_nothing_may_be_made() {
+    let dir = used();
+    let existing = Sqlite::builder().opening(&Opening::of("default").existing());
+    assert_eq!(got(&existing.in_dir(dir.path()).unwrap(), &ask(1)), (100, 101));
+}
+
+#[test]
+fn no_directory_is_made_for_a_realm_that_cannot_be() {
+    let parent = TempDir::new().unwrap();
+    match open_dir(parent.path().join("floe-data"), "two words").map(drop) {
+        Err(OpenError::Asked(text)) => says(&text, &["cannot be a realm"]),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(entries(parent.path()), Vec::<String>::new());
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use floe::Name;
 use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
@@ -11,7 +12,7 @@ use floe_ledger::{OpenError, Opening, Sqlite};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::{ask, entries, got, orders, says};
+use crate::{ask, entries, got, orders, says, until};
 
 /// A directory and the path of a ledger in it.
 fn place() -> (TempDir, PathBuf) {
@@ -94,6 +95,39 @@ fn a_file_that_was_replaced_under_a_ledger_stops_it() {
     used(&other);
     fs::rename(&other, &path).unwrap();
     unfit_to_use(&ledger, &["ids.db was replaced", "if it is a backup, raise its marks"]);
+}
+
+/// A start looks which file is there, and then reads its witness. This witness is a pipe, so the start waits for the test.
+#[test]
+fn a_file_that_is_replaced_during_a_start_is_left_as_it_is() {
+    let (dir, path) = place();
+    let (other, witness) = (dir.path().join("other.db"), dir.path().join("ids.db-witness"));
+    used(&path);
+    used(&other);
+    let text = fs::read(dir.path().join("other.db-witness")).unwrap();
+    fs::remove_file(&witness).unwrap();
+    assert!(Command::new("mkfifo").arg(&witness).status().unwrap().success());
+    let opened = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| Sqlite::builder().realm("shop").at(&path));
+        let mut pipe = None;
+        until("a start that reads the witness", || {
+            let no_wait = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+            pipe = OpenOptions::new().write(true).custom_flags(no_wait).open(&witness).ok();
+            pipe.is_some()
+        });
+        fs::rename(&other, &path).unwrap();
+        pipe.unwrap().write_all(&text).unwrap();
+        opening.join().unwrap()
+    });
+    match opened {
+        Err(OpenError::Ledger(LedgerError::Unfit(text))) => says(&text, &["ids.db was replaced"]),
+        other => panic!("{other:?}"),
+    }
+    let realms: i64 = Connection::open(&path)
+        .unwrap()
+        .query_row("SELECT count(*) FROM realm", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(realms, 1, "no realm was made in it");
 }
 
 #[test]
@@ -206,6 +240,14 @@ fn a_damaged_file_is_refused() {
 }
 
 #[test]
+fn a_file_whose_id_is_gone_is_damaged() {
+    let (_dir, path) = place();
+    used(&path);
+    Connection::open(&path).unwrap().execute("DELETE FROM ledger", []).unwrap();
+    unfit_to_open(&path, &["is damaged (its id is gone)", "restore the backup"]);
+}
+
+#[test]
 fn damage_where_nobody_looks_yet_is_found_at_the_start() {
     let (_dir, path) = place();
     let ledger = Sqlite::open(&path).unwrap();
@@ -276,12 +318,9 @@ fn paths_that_lead_to_no_file_are_refused() {
     unfit_to_open(Path::new("/dev/null"), &["is not a regular file"]);
 }
 
-#[test]
-fn a_ledger_at_its_limit_says_disk_full_and_loses_nothing() {
-    let (_dir, path) = place();
-    let ledger = Sqlite::builder().max_bytes(256 << 10).at(&path).unwrap();
-    let first = ask(100);
-    got(&ledger, &first);
+/// Binds names until the ledger has reached its limit.
+#[track_caller]
+fn fill(ledger: &Sqlite) {
     let error = (0..1_000).find_map(|number| {
         let name = Name::new(&format!("name-{number}")).unwrap();
         ledger.bind(&name, &"x".repeat(2_000), true).err()
@@ -290,6 +329,24 @@ fn a_ledger_at_its_limit_says_disk_full_and_loses_nothing() {
         Some(LedgerError::Unavailable(text)) => says(&text, &["disk full", "df -h", "max_mib"]),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_limit_of_less_than_a_page_is_a_limit() {
+    let (_dir, path) = place();
+    used(&path);
+    let before = fs::metadata(&path).unwrap().len();
+    fill(&Sqlite::builder().max_bytes(1).at(&path).unwrap());
+    assert_eq!(fs::metadata(&path).unwrap().len(), before);
+}
+
+#[test]
+fn a_ledger_at_its_limit_says_disk_full_and_loses_nothing() {
+    let (_dir, path) = place();
+    let ledger = Sqlite::builder().max_bytes(256 << 10).at(&path).unwrap();
+    let first = ask(100);
+    got(&ledger, &first);
+    fill(&ledger);
     assert!(fs::metadata(&path).unwrap().len() <= 256 << 10);
     assert_eq!(got(&ledger, &first), (0, 100), "what is there goes on");
     assert_eq!(got(&ledger, &ask(5)), (100, 105), "what needs no room goes on");
@@ -528,6 +585,21 @@ fn a_backup_that_is_put_back_before_the_ledger_is_closed_is_noticed_at_the_next_
         Err(OpenError::Ledger(error)) => put_back::<()>(Err(error)),
         other => panic!("{other:?}"),
     }
+}
+
+/// What the file itself holds is looked at after one write, too.
+#[test]
+fn a_backup_without_a_turn_that_is_copied_over_the_file_in_place_stops_its_ledger() {
+    let (dir, path) = place();
+    used(&path);
+    let backup = dir.path().join("backup.db");
+    fs::copy(&path, &backup).unwrap();
+    // As of an older floe.
+    Connection::open(&backup).unwrap().execute_batch("DROP TABLE turn; VACUUM").unwrap();
+    let ledger = Sqlite::open(&path).unwrap();
+    got(&ledger, &ask(1));
+    copy_over(&backup, &path);
+    put_back(ledger.reserve(&ask(1)));
 }
 
 #[test]

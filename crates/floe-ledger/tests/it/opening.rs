@@ -55,6 +55,7 @@ fn a_url_that_cannot_be_right_is_refused() {
         ("sqlite:ids.db?max_wait=soon", "500ms or 10s"),
         ("sqlite:ids.db?max_wait=-1s", "500ms or 10s"),
         ("sqlite:ids.db?max_wait=2000h", "at most 1h"),
+        ("sqlite:ids.db?max_wait=3601s", "at most 1h"),
         ("sqlite:ids.db?max_wait=99999999999999999999s", "at most 1h"),
         ("sqlite:ids.db?max_mib=0", "from 1 on"),
         ("sqlite:ids.db?network_filesystem=yes", "allow or refuse"),

@@ -204,11 +204,12 @@ fn used() -> TempDir {
     dir
 }
 
-fn allow(path: &Path, mode: u32) {
+pub(crate) fn allow(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-fn give_away(path: &Path) {
+/// A file of that other user's.
+pub(crate) fn give_away(path: &Path) {
     if is_root() {
         chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     }
@@ -255,6 +256,18 @@ fn a_directory_in_which_nothing_can_be_made_is_refused() {
     allow(dir.path(), 0o755);
 }
 
+/// The names in it cannot be made durable.
+#[test]
+fn a_directory_that_may_not_be_read_is_refused() {
+    let dir = TempDir::new().unwrap();
+    give_away(dir.path());
+    allow(dir.path(), 0o300);
+    for text in ["a ledger cannot be made at", "ids.db-witness cannot be written"] {
+        says(&errors_without_rights(dir.path()), &[text, "Permission denied", "look at the permissions"]);
+    }
+    allow(dir.path(), 0o700);
+}
+
 #[test]
 fn a_file_that_may_not_be_read_is_refused() {
     let dir = used();
@@ -271,21 +284,66 @@ fn reopened(dir: &TempDir) -> Sqlite {
     Sqlite::open(dir.path().join("ids.db")).unwrap()
 }
 
+/// What `reserve` prints, and its errors, in the data directory `dir` where no file may grow beyond so many blocks of 512
+/// or 1024 bytes, depending on the shell.
+fn limited(dir: &Path, blocks: u64) -> (String, String) {
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+    let output = Command::new("sh")
+        .args(["-c", &script, "sh"])
+        .arg(program("reserve"))
+        .args([&format!("sqlite:{}/floe.db", dir.display()), "orders", "1", "5000"])
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_first_start_without_room_leaves_nothing() {
+    let dir = TempDir::new().unwrap();
+    for blocks in [0, 4, 16] {
+        says(&limited(dir.path(), blocks).1, &["the disk under", "failed", "ulimit -f"]);
+        assert_eq!(entries(dir.path()), Vec::<String>::new(), "{blocks} blocks");
+    }
+}
+
+#[test]
+fn a_witness_without_room_is_said_and_leaves_nothing() {
+    let dir = TempDir::new().unwrap();
+    // The files of SQLite are there, so they need no room.
+    let _open = Sqlite::builder().in_dir(dir.path()).unwrap();
+    for name in ["floe.db-witness", "realm"] {
+        let witness = dir.path().join(name);
+        let whole = fs::read(&witness).unwrap();
+        fs::remove_file(&witness).unwrap();
+        let before = entries(dir.path());
+        says(
+            &limited(dir.path(), 0).1,
+            &[&format!("{name} cannot be written"), "the room on its file system"],
+        );
+        assert_eq!(entries(dir.path()), before);
+        fs::write(&witness, whole).unwrap();
+    }
+}
+
+#[test]
+fn the_ledger_of_the_working_directory_needs_no_other_path() {
+    let dir = TempDir::new().unwrap();
+    let mut reserve = Command::new(program("reserve"));
+    let output =
+        reserve.args(["sqlite:floe.db", "orders", "5", "1"]).current_dir(dir.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(entries(dir.path()), ["floe.db", "floe.db-witness", "realm"]);
+    assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(1)), (5, 6));
+}
+
 #[test]
 fn a_limit_on_file_sizes_is_unavailable_and_loses_nothing() {
     let dir = TempDir::new().unwrap();
     drop(Sqlite::builder().in_dir(dir.path()).unwrap());
-    // In units of 512 or 1024 bytes, depending on the shell. The WAL reaches the limit either way.
-    let script = "trap '' XFSZ; ulimit -f 128; exec \"$@\"";
-    let output = Command::new("sh")
-        .args(["-c", script, "sh"])
-        .arg(program("reserve"))
-        .args([&format!("sqlite:{}/floe.db", dir.path().display()), "orders", "1", "5000"])
-        .output()
-        .unwrap();
-    assert!(!output.status.success());
-    says(&String::from_utf8(output.stderr).unwrap(), &["the disk under", "failed", "ulimit -f"]);
-    let text = String::from_utf8(output.stdout).unwrap();
+    // The WAL reaches the limit with either size of a block.
+    let (text, errors) = limited(dir.path(), 128);
+    says(&errors, &["the disk under", "failed", "ulimit -f"]);
     let last = disjoint(text.lines().skip(1).map(|line| range(line).unwrap()));
     assert!(last > 5, "{last}");
     let ledger = Sqlite::builder().in_dir(dir.path()).unwrap();

@@ -45,12 +45,22 @@ fn a_file_that_is_held_from_the_first_moment_on_is_unavailable_too() {
     holder.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT;").unwrap();
     match Sqlite::builder().max_wait(Duration::from_millis(50)).at(&path) {
         Err(OpenError::Ledger(LedgerError::Unavailable(text))) => {
-            says(&text, &["other processes held", "lsof"])
+            says(&text, &["other processes held", "50ms", "lsof"])
         }
         other => panic!("{other:?}"),
     }
     drop(holder);
     assert_eq!(got(&Sqlite::open(&path).unwrap(), &ask(1)), (0, 1));
+}
+
+#[test]
+fn who_opens_a_ledger_to_read_in_it_does_not_wait_for_who_writes() {
+    let (_dir, path) = place();
+    got(&Sqlite::open(&path).unwrap(), &ask(100));
+    let holder = Connection::open(&path).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let ledger = Sqlite::builder().max_wait(Duration::ZERO).at(&path).unwrap();
+    assert_eq!(ledger.list("", "", 10).unwrap()[0].mark, 100);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The file beside the database: a ledger that has lost writes, or is a copy, is refused.
 
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::files::{checkpointed, copy_over, put_back};
-use crate::processes::{lines, range, start};
+use crate::processes::{allow, give_away, lines, range, start};
 use crate::{ask, got, says};
 
 fn open(path: &Path) -> Result<Sqlite, LedgerError> {
@@ -269,6 +269,22 @@ fn a_witness_that_says_nothing_is_refused_and_one_that_is_missing_is_made() {
     fs::remove_file(&witness).unwrap();
     assert_eq!(got(&open(&path).unwrap(), &ask(1)), (100, 101));
     says(&fs::read_to_string(&witness).unwrap(), &["floe witness 1", "inode=", "either would\nrepeat IDs"]);
+}
+
+#[test]
+fn a_witness_is_for_those_that_its_database_is_for() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("ids.db");
+    drop(open(&path).unwrap());
+    allow(&path, 0o751);
+    give_away(&path);
+    fs::remove_file(beside(&path, "-witness")).unwrap();
+    drop(open(&path).unwrap());
+    let like =
+        OpenOptions::new().write(true).create_new(true).mode(0o640).open(dir.path().join("like")).unwrap();
+    let [witness, database] = [&beside(&path, "-witness"), &path].map(|path| fs::metadata(path).unwrap());
+    assert_eq!(witness.mode(), like.metadata().unwrap().mode());
+    assert_eq!((witness.uid(), witness.gid()), (database.uid(), database.gid()));
 }
 
 #[test]
