@@ -315,17 +315,4 @@ mod tests {
         }
         assert_eq!(version(&connection), 1);
     }
-
-    #[test]
-    fn a_step_that_finds_no_room_says_so() {
-        let connection = first_version();
-        connection.pragma_update_and_check(None, "max_page_count", 1, |_| Ok(())).unwrap();
-        let is_full =
-            |error: &rusqlite::Error| error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull);
-        let migrated = migrate(&connection);
-        assert!(matches!(&migrated, Err(Trouble::Sql(error)) if is_full(error)), "{migrated:?}");
-        let prepared = turn::prepare(&connection);
-        assert!(prepared.as_ref().is_err_and(is_full), "{prepared:?}");
-        assert!(connection.is_autocommit());
-    }
 }

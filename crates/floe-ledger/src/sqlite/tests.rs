@@ -282,8 +282,12 @@ fn the_ledgers_of_a_process_look_at_the_file_through_one_descriptor() {
 
 #[test]
 fn every_commit_is_flushed_and_memory_is_small() {
-    let (_dir, ledger) = ledger();
+    let (dir, ledger) = ledger();
     let connection = ledger.connection.lock().unwrap();
+    // Whatever this SQLite was built with.
+    connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA mmap_size = 65536").unwrap();
+    let place = Place::new(&dir.path().join("ids.db")).unwrap();
+    schema::prepare(&connection, &place, LEDGER, 1 << 30).unwrap();
     let number =
         |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!(number("synchronous"), 2, "FULL");
@@ -307,6 +311,16 @@ fn threads_wait_for_each_other_up_to_the_bound() {
     assert!(matches!(&blocked, Err(LedgerError::Unavailable(text)) if text.contains("20ms")), "{blocked:?}");
     drop(turn);
     assert!(ledger.turn().is_ok());
+}
+
+/// Those who come to a fresh ledger at once do not have to wait for each other's change of its mode.
+#[test]
+fn a_ledger_has_its_mode_before_it_has_its_name() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("ids.db");
+    schema::create(&Place::new(&path).unwrap(), LEDGER).unwrap();
+    // sqlite.org/fileformat2.html, section 1.3.3: 2 is WAL.
+    assert_eq!(fs::read(&path).unwrap()[18..20], [2, 2]);
 }
 
 #[test]

@@ -7,10 +7,11 @@ use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use floe::ledger::Ledger;
 use floe_ledger::Sqlite;
+use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::{ask, entries, got, orders, says};
@@ -175,8 +176,8 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").map(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0).unwrap()
 }
 
-/// The errors of `reserve`, run by a user who owns nothing of `dir` except what was given to them.
-fn errors_without_rights(dir: &Path) -> String {
+/// Runs `reserve` as a user who owns nothing of `dir` except what was given to them.
+fn as_another_user(dir: &Path) -> Output {
     // Other users may not be able to read the build directory.
     let copy = TempDir::new().unwrap();
     fs::set_permissions(copy.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -192,7 +193,12 @@ fn errors_without_rights(dir: &Path) -> String {
     if is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
-    let output = command.output().unwrap();
+    command.output().unwrap()
+}
+
+/// The errors of `reserve` there.
+fn errors_without_rights(dir: &Path) -> String {
+    let output = as_another_user(dir);
     assert!(!output.status.success(), "{output:?}");
     String::from_utf8(output.stderr).unwrap()
 }
@@ -223,6 +229,19 @@ fn a_file_that_is_read_only_is_refused() {
     says(&errors_without_rights(dir.path()), &["ids.db is read-only for this user", "ls -l"]);
     assert_eq!(entries(dir.path()), ["ids.db", "ids.db-witness"], "nothing was left");
     assert_eq!(got(&reopened(&dir), &ask(1)), (100, 101), "nothing was changed");
+}
+
+/// Nobody but root can give a file away.
+#[test]
+fn the_witness_of_a_ledger_of_another_user_is_the_one_of_who_makes_it() {
+    let dir = used();
+    give_away(dir.path());
+    allow(&dir.path().join("ids.db"), 0o666);
+    // As beside a ledger of an older floe.
+    fs::remove_file(dir.path().join("ids.db-witness")).unwrap();
+    let output = as_another_user(dir.path());
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(entries(dir.path()), ["ids.db", "ids.db-witness"]);
 }
 
 #[test]
@@ -304,6 +323,20 @@ fn a_first_start_without_room_leaves_nothing() {
     for blocks in [0, 4, 16] {
         says(&limited(dir.path(), blocks).1, &["the disk under", "failed", "ulimit -f"]);
         assert_eq!(entries(dir.path()), Vec::<String>::new(), "{blocks} blocks");
+    }
+}
+
+/// The next try may find some: a file that is full is not damaged.
+#[test]
+fn a_file_of_an_older_floe_without_room_is_unavailable_and_goes_on_later() {
+    for older in ["DROP TABLE made; PRAGMA user_version = 1", "DROP TABLE turn"] {
+        let dir = TempDir::new().unwrap();
+        drop(Sqlite::builder().in_dir(dir.path()).unwrap());
+        // While it is open, its WAL and the WAL's index are there, and need no room.
+        let tool = Connection::open(dir.path().join("floe.db")).unwrap();
+        tool.execute_batch(older).unwrap();
+        says(&limited(dir.path(), 0).1, &["the disk under", "failed", "ulimit -f"]);
+        assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(1)), (0, 1));
     }
 }
 
