@@ -559,7 +559,18 @@ impl Drop for Inner {
 
 #[cfg(test)]
 mod tests {
-    use super::place_of;
+    use floe::ledger::Memory;
+
+    use super::*;
+
+    /// Otherwise each cache that was opened would leave a thread behind.
+    #[test]
+    fn a_cache_that_is_dropped_closes_the_queue_of_its_thread() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let opened = Cache::builder(dir.path()).before_ledger("behind:", || Ok(Box::new(Memory::default())));
+        let queue = Arc::clone(&opened.unwrap().inner.queue);
+        queue.insist(|| panic!("it is still open"));
+    }
 
     #[test]
     fn a_ledger_is_named_without_secrets_and_without_what_may_change() {

@@ -188,3 +188,20 @@ pub(crate) fn is_newer(shown: &str, found: i64, known: i64) -> LedgerError {
          {known}; run the newer floe"
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_named_a_realm_is_told_of_no_other() {
+        let others = || Ok::<_, LedgerError>(vec!["games".to_owned()]);
+        for (opening, is_told) in [
+            (Opening::of(DEFAULT_REALM).sole_realm(), true),
+            (Opening::of(DEFAULT_REALM), false),
+            (Opening::of("shop").sole_realm(), false),
+        ] {
+            assert_eq!(opening.check_sole(others, "db").is_err(), is_told, "{opening:?}");
+        }
+    }
+}

@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn a_question_goes_from_server_to_server_four_times() {
-        let opening = |servers| Opening { servers, ..Opening::of("shop") };
+        let own = Opening::of("shop");
+        let opening = |passed| Opening { servers: own.servers + passed, ..own.clone() };
         let url = "floe://:floe_1@127.0.0.1:1?max_wait=1s";
         let Err(error) = open_url(url, &opening(3)) else { panic!("nobody listens there") };
         assert!(error.to_string().contains("whether the server runs"), "{error}");

@@ -165,6 +165,15 @@ mod tests {
     }
 
     #[test]
+    fn no_portion_is_asked_for_where_its_caller_may_see_no_mark_at_its_floor() {
+        // A portion below 550 could be had where others have come up to 500, and its caller may not see that.
+        let late = Reserve { floor: 500, max_mark: 450, ..request(segment()) };
+        let [more, exact] = for_request(&late, &held(), WINDOW);
+        assert_eq!((exact.floor, exact.count, exact.max_mark), (500, 100, 450));
+        assert_eq!(more, exact);
+    }
+
+    #[test]
     fn what_is_added_follows_what_is_held_or_is_below_its_limit() {
         let added = to_add(&slot(), &held(), WINDOW, 0).unwrap();
         assert_eq!(

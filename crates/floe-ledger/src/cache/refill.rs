@@ -178,3 +178,30 @@ impl Inner {
         ))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn one_caller_at_a_time_asks_for_a_key_and_others_for_other_keys() {
+        let (gates, inside) = (Gates::default(), AtomicBool::new(false));
+        let [contended, other] = [7, 8].map(|worker| Key::slot(10, worker));
+        let _passed = gates.enter(&other).unwrap();
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let _gate = gates.enter(&contended).unwrap();
+                        assert!(!inside.swap(true, Ordering::SeqCst), "another caller is inside");
+                        thread::yield_now();
+                        inside.store(false, Ordering::SeqCst);
+                    }
+                });
+            }
+        });
+    }
+}

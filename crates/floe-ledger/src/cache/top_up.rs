@@ -109,7 +109,10 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
+    use std::sync::{Arc, mpsc};
+    use std::thread;
+    use std::time::Instant;
 
     use floe::Name;
 
@@ -122,6 +125,18 @@ mod tests {
     /// The waiting wishes, in order.
     fn waits(queue: &Queue) -> Vec<u64> {
         queue.state().wishes.values().map(|wish| wish.count).collect()
+    }
+
+    fn gone() -> LedgerError {
+        LedgerError::Unavailable("gone".to_owned())
+    }
+
+    /// How long this takes.
+    #[expect(clippy::disallowed_methods, reason = "how long a thread pauses is real time")]
+    fn lasts(work: impl FnOnce()) -> Duration {
+        let begin = Instant::now();
+        work();
+        begin.elapsed()
     }
 
     #[test]
@@ -148,8 +163,68 @@ mod tests {
                     return Ok(());
                 }
             }
-            Err(LedgerError::Unavailable("gone".to_owned()))
+            Err(gone())
         });
         assert_eq!(*fulfilled.borrow(), [1, 1, 2]);
+    }
+
+    #[test]
+    fn a_queue_that_is_closed_tries_nothing_more_whatever_waits() {
+        let queue = Queue::default();
+        queue.add(wish("orders", 1));
+        queue.close();
+        queue.insist(|| panic!("it is closed"));
+        queue.run(|wish| panic!("it is closed: {wish:?}"));
+        // Nor does it pause any more, however often it has failed.
+        let pauses =
+            lasts(|| [0, 6, 7, 31, 32, u32::MAX].into_iter().for_each(|failures| queue.pause(failures)));
+        assert!(pauses < LONGEST_PAUSE / 2, "{pauses:?}");
+    }
+
+    /// The thread of a cache that was dropped would wait for ever.
+    #[test]
+    fn a_thread_that_waits_for_wishes_ends_with_the_queue() {
+        for _ in 0..20 {
+            let (queue, (to, from)) = (Arc::new(Queue::default()), mpsc::channel());
+            let its = Arc::clone(&queue);
+            thread::spawn(move || {
+                its.run(|wish| {
+                    to.send(wish.count).unwrap();
+                    Ok(())
+                });
+            });
+            queue.add(wish("orders", 7));
+            assert_eq!(from.recv(), Ok(7));
+            // So that it waits by then, most of the times.
+            (0..100).for_each(|_| thread::yield_now());
+            queue.close();
+            let ended = from.recv_timeout(Duration::from_secs(30));
+            assert_eq!(ended, Err(mpsc::RecvTimeoutError::Disconnected), "it is awake");
+        }
+    }
+
+    /// Otherwise a fleet would ask a store that is down as fast as it can.
+    #[test]
+    fn pauses_double_while_the_ledger_behind_is_gone() {
+        // 50 ms, 100, 200 and 400, of which a random part of up to half is left out.
+        let least = FIRST_PAUSE / 2 * 15;
+        let tries = Cell::new(0);
+        let fails_four_times = || {
+            tries.set(tries.get() + 1);
+            if tries.get() % 5 == 0 { Ok(()) } else { Err(gone()) }
+        };
+        let queue = Queue::default();
+        let insists = lasts(|| queue.insist(fails_four_times));
+        assert!(insists >= least, "{insists:?}");
+        queue.add(wish("orders", 1));
+        let runs = lasts(|| {
+            queue.run(|_| fails_four_times().inspect(|()| queue.close()));
+        });
+        assert!(runs >= least, "{runs:?}");
+        assert_eq!(tries.get(), 10);
+        // The first pauses are short, and the last ones long.
+        let queue = Queue::default();
+        let [first, last] = [0, u32::MAX].map(|failures| lasts(|| queue.pause(failures)));
+        assert!(first < LONGEST_PAUSE / 2 && last >= LONGEST_PAUSE / 2, "{first:?} {last:?}");
     }
 }

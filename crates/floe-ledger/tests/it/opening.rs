@@ -1,6 +1,6 @@
 //! URLs, realms, and what is refused before anything is touched.
 
-use floe_ledger::{DEFAULT_REALM, OpenError, Sqlite, open_in};
+use floe_ledger::{DEFAULT_REALM, OpenError, Opening, Sqlite, open_in};
 use tempfile::TempDir;
 
 use crate::{ask, entries, got, says};
@@ -35,12 +35,28 @@ fn a_scheme_that_is_not_here_gets_the_list_of_those_that_are() {
         let text = refused(&format!("{scheme}://floe:secret@db/ids"), DEFAULT_REALM);
         says(&text, &[scheme, "this build of floe has no ledger on", "memory:", "sqlite:PATH"]);
         assert!(!text.contains("secret"), "{text}");
+        let (_, usable) = text.split_once("use one of").unwrap();
+        assert!(!usable.contains(scheme), "{text}");
     }
     for url in ["", "ids.db", "floe-data/floe.db", "oracle://floe:secret@db", "SQLITE:ids.db"] {
         let text = refused(url, DEFAULT_REALM);
         says(&text, &["is not the URL of a ledger", "memory:", "sqlite:PATH"]);
         assert!(!text.contains("secret"), "{text}");
+        let shown = url.split_once(':').map_or_else(|| url.to_owned(), |(scheme, _)| format!("{scheme}:…"));
+        says(&text, &[&format!("`{shown}` is not")]);
     }
+}
+
+#[test]
+fn a_ledger_that_a_restart_empties_is_never_the_existing_one() {
+    for opening in [Opening::of("shop").existing(), Opening::of("shop").realm_id("0123456789abcdef")] {
+        match opening.open("memory:") {
+            Err(OpenError::Asked(text)) => says(&text, &["new ledger at every start", "realm_id out"]),
+            Err(error) => panic!("{error:?}"),
+            Ok(ledger) => panic!("{} opened", ledger.describe()),
+        }
+    }
+    assert!(Opening::of("shop").to_look().open("memory:").is_ok());
 }
 
 #[test]

@@ -226,3 +226,24 @@ fn a_slot_whose_first_range_was_not_begun_is_one_of_which_something_is_held() {
     let level = Level { mark: 0, end: 2_000, left: 1_000, has_spare: true };
     assert_eq!(held.store.slots().unwrap(), [(slot().as_str().to_owned(), level)]);
 }
+
+#[test]
+fn a_raise_drops_what_is_held_also_where_nothing_of_it_was_begun() {
+    let held = Held::nothing();
+    held.add(1, 1_000..2_000, 0);
+    assert_eq!(held.store.raise(&slot(), 1_500, 2_000), Ok(2_000));
+    assert_eq!(held.level(), Level { mark: 1_500, end: 2_000, left: 500, has_spare: false });
+    assert_eq!(held.got(10), (1_500, 1_510, 1_500));
+}
+
+/// As of a segment that begins at 1,000, where others reserve next.
+#[test]
+fn a_range_that_follows_an_empty_one_has_the_mark_before_it_as_the_ledger_behind_said() {
+    let held = Held::nothing();
+    held.add(1, 1_000..1_000, 0);
+    assert_eq!(held.level(), Level { mark: 0, end: 0, left: 0, has_spare: false });
+    held.add(2, 1_000..1_100, 1_000);
+    let refused = Reply::Refused { mark: 1_000, note: None };
+    assert_eq!(held.reserve(&ask(40, 999)), Some(refused), "somebody may have begun there");
+    assert_eq!(held.got(40), (1_000, 1_040, 1_000));
+}

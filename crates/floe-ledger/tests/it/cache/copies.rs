@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::{Ledger, LedgerError, Reply};
+use floe_ledger::Cache;
 use tempfile::TempDir;
 
 use super::{Behind, HOUR, NOW, bind, numbers, open, try_open, unfit, until, window};
@@ -56,6 +58,19 @@ fn a_copied_directory_is_refused_with_or_without_the_ledger_behind() {
     got(&open(dir.path(), &behind), &window(7, NOW + 30_000));
 }
 
+/// As an editor does it, or a tool that restores single files: the directory is still the one that it was.
+#[test]
+fn a_copy_that_was_moved_over_the_original_is_refused() {
+    let (dir, behind) = used();
+    let [file, copied, witness] =
+        ["cache.db", "cache.db.copy", "cache.db-witness"].map(|name| dir.path().join(name));
+    fs::copy(&file, &copied).unwrap();
+    fs::rename(&copied, &file).unwrap();
+    fs::remove_file(witness).unwrap();
+    behind.cut();
+    says(&unfit(try_open(dir.path(), &behind)), &["it is a copy", "inode", "handed out twice", "remove it"]);
+}
+
 #[test]
 fn an_older_state_put_back_in_place_drops_what_it_held_where_the_ledger_behind_answers() {
     let (dir, behind) = used();
@@ -73,13 +88,34 @@ fn an_older_state_put_back_in_place_drops_what_it_held_where_the_ledger_behind_a
     assert_eq!(cache.at_hand(10), []);
     assert_eq!(got(&cache, &numbers("orders", 100)), (400, 500), "above all that was reserved");
     assert!(
-        matches!(cache.reserve(&window(7, NOW + 60_000)), Ok(floe::ledger::Reply::Refused { mark, .. }) if mark == NOW + HOUR)
+        matches!(cache.reserve(&window(7, NOW + 60_000)), Ok(Reply::Refused { mark, .. }) if mark == NOW + HOUR)
     );
     // From here on it is a cache like any other.
     drop(cache);
     let cache = open(dir.path(), &behind);
     assert!(!cache.describe().contains("copy"), "{}", cache.describe());
     assert_eq!(got(&cache, &numbers("orders", 100)), (500, 600));
+}
+
+#[test]
+fn nothing_that_an_older_state_held_is_had_or_given_back_under_the_token_that_it_was_had_with() {
+    let (dir, kept, behind) = (TempDir::new().unwrap(), TempDir::new().unwrap(), Behind::default());
+    let (slot, orders) = (window(7, NOW), numbers("orders", 100));
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    got(&cache, &slot);
+    assert_eq!(got(&cache, &orders), (0, 100));
+    drop(cache);
+    copy(dir.path(), kept.path());
+    drop(open(dir.path(), &behind));
+    put_back(kept.path(), dir.path());
+    let cache = open(dir.path(), &behind);
+    says(&cache.describe(), &["older copy", "dropped"]);
+    // The original has all of it, and may have handed it on.
+    assert_eq!(cache.give_back(&slot.key, slot.token, NOW + 1_000), Ok(false));
+    assert_eq!(got(&cache, &orders), (400, 500));
+    let refused = Reply::Refused { mark: NOW + HOUR, note: Some("node of 7".to_owned()) };
+    assert_eq!(cache.reserve(&window(7, NOW + 10_000)), Ok(refused), "not what was remembered here");
 }
 
 #[test]
@@ -134,4 +170,18 @@ fn a_ledger_behind_that_has_forgotten_openings_went_backwards() {
     drop(open(dir.path(), &behind));
     behind.store.restore(&backup);
     says(&unfit(try_open(dir.path(), &behind)), &["went backwards", "floe marks raise"]);
+}
+
+/// As behind a floe server that has a cache of its own: if it counted ahead, it could not tell the other's copies.
+#[test]
+fn the_openings_of_a_cache_behind_another_one_are_counted_in_the_shared_ledger() {
+    let (dirs, behind) = ([TempDir::new().unwrap(), TempDir::new().unwrap()], Behind::default());
+    let [first, second] = &dirs;
+    let between = Arc::new(open(first.path(), &behind));
+    let cache = Cache::builder(second.path())
+        .before_ledger("between:", move || Ok(Box::new(Arc::clone(&between))))
+        .unwrap();
+    got(&cache, &window(7, NOW));
+    let counted = behind.store.list("c/", "", 10).unwrap();
+    assert_eq!(counted.iter().map(|record| record.mark).collect::<Vec<_>>(), [1, 1]);
 }

@@ -9,7 +9,7 @@ use floe::ledger::{Ledger, LedgerError, Memory};
 use floe_ledger::{Cache, OpenError, Opening, Sqlite, cache};
 use tempfile::TempDir;
 
-use super::{Behind, NOW, open, try_open, unfit, until, window};
+use super::{Behind, HOUR, NOW, open, try_open, unfit, until, window};
 use crate::{entries, got, says};
 
 #[track_caller]
@@ -184,10 +184,32 @@ fn a_file_that_somebody_holds_is_unavailable_and_that_passes() {
     let opened = waiting.before_ledger("behind:", || Ok(Box::new(Memory::default())));
     match opened.map(drop) {
         Err(OpenError::Ledger(LedgerError::Unavailable(text))) => {
-            says(&text, &["other processes held", "cache.db"])
+            says(&text, &["other processes held", "cache.db", "for 50ms"])
         }
         other => panic!("{other:?}"),
     }
     holder.execute_batch("ROLLBACK").unwrap();
     got(&cache, &window(7, NOW + 30_000));
+}
+
+#[test]
+fn a_cache_lasts_for_an_hour_and_waits_for_ten_seconds_unless_it_is_told_otherwise() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    says(&format!("{:?}", builder(&dir)), &["window: 3600s", "max_wait: 10s"]);
+    let upstream = behind.clone();
+    got(
+        &builder(&dir).before_ledger("behind:", move || Ok(Box::new(upstream.clone()))).unwrap(),
+        &window(7, NOW),
+    );
+    assert_eq!(behind.store.list("s/", "", 1).unwrap()[0].mark, NOW + HOUR);
+}
+
+/// A newer floe that called it otherwise would refuse the directories that exist.
+#[test]
+fn the_realm_in_the_file_is_the_one_of_earlier_versions() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    drop(open(dir.path(), &behind));
+    let file = rusqlite::Connection::open(dir.path().join("cache.db")).unwrap();
+    let realms = file.query_row("SELECT group_concat(name) FROM realm", [], |row| row.get::<_, String>(0));
+    assert_eq!(realms, Ok("cache".to_owned()));
 }

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Reply, Reserve, retired};
-use floe::{Definition, Name};
+use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Reply, Reserve, retire, retired};
+use floe::{Definition, Name, UnixMillis};
 use floe_ledger::OpenError;
 use tempfile::TempDir;
 
@@ -191,6 +191,23 @@ fn the_clock_is_not_asked_for_while_nobody_answers() {
     behind.heal();
     assert!(cache.names("", 1).is_ok());
     assert_eq!(cache.clock().map(|clock| clock.is_some()), Ok(true));
+    behind.cut();
+    let asked = behind.asked();
+    for _ in 0..3 {
+        assert_eq!(cache.clock(), Ok(None), "an outage is no error of the clock");
+    }
+    assert_eq!(behind.asked(), asked + 1, "the first one found it out");
+}
+
+#[test]
+fn whether_a_name_was_retired_is_asked_behind_unless_its_definition_is_known_here() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    let orders = Name::new("orders").unwrap();
+    let at = retire(&behind.store, &orders, UnixMillis::new(0)).unwrap();
+    assert_eq!(retired(&cache, &orders), Ok(Some(at)));
+    bind(&cache, "orders");
+    assert_eq!(retired(&cache, &orders), Ok(None), "it is served while the ledger behind is down");
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Segments: a few requests ahead, with others' ranges in between.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use floe::Name;
-use floe::ledger::{self, Beginning, Ledger, LedgerError, Reply, Reserve, Token};
+use floe::ledger::{self, Beginning, Ledger, LedgerError, MAX_MARK, Reply, Reserve, Token};
 use tempfile::TempDir;
 
 use super::{Behind, bind, numbers, open, until};
-use crate::got;
+use crate::{got, says};
 
 fn left_behind(behind: &Behind) -> u64 {
     behind.store.list("n/orders", "", 1).unwrap()[0].mark
@@ -93,6 +93,29 @@ fn what_is_left_of_a_segment_is_added_although_it_is_less_than_a_portion() {
 }
 
 #[test]
+fn what_is_left_up_to_the_last_position_is_added_also_for_a_caller_without_a_bound() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    let first = MAX_MARK - 1_000;
+    for start in [first, first + 200, first + 400] {
+        let request = Reserve { floor: first, max_mark: u64::MAX, ..numbers("orders", 200) };
+        assert_eq!(got(&cache, &request), (start, start + 200));
+    }
+    until("the last numbers", || left_behind(&behind) == MAX_MARK);
+}
+
+#[test]
+fn the_only_number_of_a_segment_can_be_had() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    let only = || Reserve { max_mark: 0, ..numbers("orders", 1) };
+    assert_eq!(got(&cache, &only()), (0, 1));
+    assert_eq!(cache.reserve(&only()), Ok(Reply::Refused { mark: 1, note: None }));
+}
+
+#[test]
 fn a_raise_drops_what_lies_below_it() {
     let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
     let cache = open(dir.path(), &behind);
@@ -121,7 +144,9 @@ fn a_segment_begins_where_it_is_told_once_and_goes_on_without_the_ledger() {
     let second = open(other.path(), &behind);
     bind(&second, "orders");
     let refused = |reply| matches!(reply, Ok(Reply::Refused { .. }));
-    assert!(refused(second.reserve(&begin(2_000))));
+    for at in [0, 2_000] {
+        assert!(refused(second.reserve(&begin(at))), "{at}");
+    }
     drop(cache);
     behind.cut();
     let cache = open(dir.path(), &behind);
@@ -220,7 +245,7 @@ fn nothing_is_added_where_another_process_has_left_more_than_half() {
 fn a_ledger_behind_that_went_back_or_is_unfit_is_found_out_while_there_is_enough() {
     // 400 is the last end held here.
     let back = Ok(Reply::Got { start: 400, end: 800, previous_mark: 399 });
-    for (answer, says) in
+    for (answer, part) in
         [(back, "went backwards"), (Err(LedgerError::Unfit("it was replaced".to_owned())), "it was replaced")]
     {
         let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
@@ -232,8 +257,79 @@ fn a_ledger_behind_that_went_back_or_is_unfit_is_found_out_while_there_is_enough
         got(&cache, &numbers("orders", 100));
         until("the end of it", || {
             let answer = cache.realm_id();
-            matches!(answer, Err(LedgerError::Unfit(text)) if text.contains(says))
+            matches!(answer, Err(LedgerError::Unfit(text)) if text.contains(part))
         });
         assert!(matches!(cache.reserve(&numbers("orders", 1)), Err(LedgerError::Unfit(_))), "100 are left");
     }
+}
+
+/// While the thread learns that others have the rest, a caller uses up what is held.
+#[test]
+fn a_segment_that_cannot_be_added_to_is_asked_for_once() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = Arc::new(open(dir.path(), &behind));
+    for name in ["orders", "zebras"] {
+        bind(&cache, name);
+    }
+    let orders = || Reserve { max_mark: 900, ..numbers("orders", 100) };
+    got(&cache, &orders());
+    assert_eq!(got(&behind.store, &numbers("orders", 550)), (400, 950));
+    got(&cache, &orders());
+    for _ in 0..2 {
+        got(&cache, &numbers("zebras", 100));
+    }
+    let (to, from) = mpsc::channel();
+    let (other, last) = (Arc::clone(&cache), orders());
+    *behind.before.lock().unwrap() = Some(Box::new(move || to.send(got(&other, &last)).unwrap()));
+    assert_eq!(got(&cache, &orders()), (200, 300), "more is asked for now");
+    assert_eq!(from.recv(), Ok((300, 400)), "and wished for again");
+    got(&cache, &numbers("zebras", 100));
+    // Keys take their turn in order.
+    until("more zebras", || behind.store.list("n/zebras", "", 1).unwrap()[0].mark > 400);
+    let asked = behind.reserves().iter().filter(|asked| asked.key == orders().key).count();
+    assert_eq!(asked, 2, "for the first range, and for more");
+}
+
+/// Others reserve on the key as fast as the cache does, so that an answer may have nothing of use.
+#[test]
+fn a_request_asks_eight_times_at_most_and_the_last_answer_serves_it() {
+    fn empty_answers(behind: &Behind, left: u64) {
+        let empty = Reply::Got { start: 0, end: 0, previous_mark: 0 };
+        *behind.answers.lock().unwrap() = (left > 0).then_some(Ok(empty));
+        if let Some(left) = left.checked_sub(1) {
+            let again = behind.clone();
+            *behind.before.lock().unwrap() = Some(Box::new(move || empty_answers(&again, left)));
+        }
+    }
+    for empty in [7, 8] {
+        let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+        let cache = open(dir.path(), &behind);
+        bind(&cache, "orders");
+        empty_answers(&behind, empty + 1);
+        match cache.reserve(&numbers("orders", 100)) {
+            Ok(reply) => {
+                assert_eq!(
+                    (reply, empty),
+                    (Reply::Got { start: 2_800, end: 2_900, previous_mark: 2_800 }, 7)
+                );
+            }
+            Err(LedgerError::Unavailable(text)) if empty == 8 => {
+                says(&text, &["others reserve on", "orders", "try again"]);
+            }
+            Err(error) => panic!("{error}"),
+        }
+        assert_eq!(behind.reserves().len(), 8);
+    }
+}
+
+#[test]
+fn an_owner_that_only_the_ledger_behind_knows_is_shown() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    let other = Some("another".to_owned());
+    got(&behind.store, &Reserve { note: other.clone(), ..numbers("orders", 100) });
+    got(&cache, &numbers("orders", 100));
+    let listed = cache.list("n/", "", 1).unwrap();
+    assert_eq!((listed[0].mark, &listed[0].note), (200, &other));
 }

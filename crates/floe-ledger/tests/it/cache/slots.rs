@@ -1,5 +1,7 @@
 //! Slots: an hour ahead in the ledger behind, a window at a time here.
 
+use std::sync::Arc;
+
 use floe::ledger::{AtHand, Key, Ledger, Reply, Reserve};
 use tempfile::TempDir;
 
@@ -180,4 +182,30 @@ fn a_slot_that_was_lost_and_is_had_again_is_added_to_again() {
     assert_eq!(cache.at_hand(10)[0].end, late + HOUR);
     got(&cache, &window(7, late + HOUR / 2 + 30_000));
     until("more time", || cache.at_hand(10)[0].end == late + 2 * HOUR);
+}
+
+/// A node that looks for a slot asks for those of others too, such as one that another process of this machine has left.
+#[test]
+fn whoever_is_refused_a_slot_adds_nothing_to_it() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    // What it wants to add when it ends, it never can.
+    let cut_off = Behind { gone: Arc::default(), ..behind.clone() };
+    let ended = open(dir.path(), &cut_off);
+    for worker in [7, 8] {
+        got(&ended, &window(worker, NOW));
+    }
+    cut_off.cut();
+    let late = NOW + HOUR / 2 + 30_000;
+    for worker in [7, 8] {
+        got(&ended, &window(worker, late));
+    }
+    drop(ended);
+    let cache = open(dir.path(), &behind);
+    let looks = Reserve { note: Some("somebody else".to_owned()), ..window(7, late + 5_000) };
+    let refused = Reply::Refused { mark: late + 30_000, note: Some("node of 7".to_owned()) };
+    assert_eq!(cache.reserve(&looks), Ok(refused));
+    got(&cache, &window(8, late + 30_000));
+    // Keys take their turn in order.
+    until("more time for the one that is used", || cache.at_hand(10)[1].end == NOW + 2 * HOUR);
+    assert_eq!(cache.at_hand(10)[0].end, NOW + HOUR);
 }
