@@ -215,6 +215,10 @@ fn what_is_in_two_pieces_or_enough_is_not_added_to() {
     let begin = |held: &Held, below| held.store.begin_top_up(&slot(), below, token(7)).unwrap().is_some();
     assert!(begin(&Held::first(), 61) && !begin(&Held::first(), 60), "60 are left");
     assert!(!begin(&Held::two_pieces(), u64::MAX));
+    let held = Held::first();
+    held.add(2, 200..201, 150);
+    assert!(!begin(&held, u64::MAX), "a piece of one position is one too");
+    assert_eq!(held.got(1), (40, 41, 40));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use floe::ledger::{Ledger, LedgerError, Memory};
@@ -202,6 +203,17 @@ fn a_cache_lasts_for_an_hour_and_waits_for_ten_seconds_unless_it_is_told_otherwi
         &window(7, NOW),
     );
     assert_eq!(behind.store.list("s/", "", 1).unwrap()[0].mark, NOW + HOUR);
+}
+
+/// The ledger behind is opened by it.
+#[test]
+fn the_thread_of_a_cache_is_called_so_where_an_operator_looks() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let opened = builder(&dir).before_ledger("behind:", move || match thread::current().name() {
+        Some("floe-cache") => Ok(Box::new(behind.clone())),
+        other => Err(OpenError::Asked(format!("{other:?}"))),
+    });
+    got(&opened.unwrap(), &window(7, NOW));
 }
 
 /// A newer floe that called it otherwise would refuse the directories that exist.
