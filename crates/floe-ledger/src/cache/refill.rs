@@ -69,12 +69,12 @@ impl Drop for Gate<'_> {
 impl Inner {
     /// Reserves from the held ranges, and asks the ledger behind if they are too short.
     pub(super) fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
-        if let Local::Served(reply, level) = self.store.reserve(request, None)? {
+        if let Local::Served(reply, level) = self.store.reserve(request, None, || self.note_served())? {
             return self.served(request, reply, level);
         }
         let _gate = self.gates.enter(&request.key)?;
         for _ in 0..ROUNDS {
-            let short = match self.store.reserve(request, Some(Token::random()?))? {
+            let short = match self.store.reserve(request, Some(Token::random()?), || self.note_served())? {
                 Local::Served(reply, level) => return self.served(request, reply, level),
                 Local::Short(short) => short,
             };
@@ -151,7 +151,6 @@ impl Inner {
 
     /// A request was served from the held ranges: make sure that enough remains.
     fn served(&self, request: &Reserve, reply: Reply, level: Level) -> Result<Reply, LedgerError> {
-        self.note_served();
         let key = &request.key;
         self.note_slot(key, level);
         if !matches!(reply, Reply::Got { .. }) {

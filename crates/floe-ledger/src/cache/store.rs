@@ -266,10 +266,19 @@ impl Store {
     }
 
     /// Reserves from the held ranges. If they do not suffice and `fresh` is given, a token for a request to the ledger
-    /// behind is on disk afterwards: `fresh`, or the token of a request that has no answer.
-    pub(super) fn reserve(&self, request: &Reserve, fresh: Option<Token>) -> Result<Local, LedgerError> {
+    /// behind is on disk afterwards: `fresh`, or the token of a request that has no answer. `gives` is called before a
+    /// range can be had, and still inside the write: an opening that ends later finds what it has noted.
+    pub(super) fn reserve(
+        &self,
+        request: &Reserve,
+        fresh: Option<Token>,
+        gives: impl Fn(),
+    ) -> Result<Local, LedgerError> {
         self.write(|connection| {
             let Done { answer, written } = self.serve(connection, request)?;
+            if let Local::Served(Reply::Got { .. }, _) = &answer {
+                gives();
+            }
             match (answer, fresh) {
                 (Local::Short(short), Some(fresh)) => self.pend(connection, &request.key, short, fresh),
                 (answer, _) => Ok(Done { answer, written }),

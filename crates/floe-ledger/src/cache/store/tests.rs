@@ -20,7 +20,7 @@ fn ask(count: u64, max_mark: u64) -> Reserve {
 
 struct Held {
     store: Store,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl Held {
@@ -29,7 +29,7 @@ impl Held {
         let store = Store::open(dir.path(), Duration::from_secs(10)).unwrap();
         let here = Origin::of(&dir.path().join(FILE)).unwrap();
         store.enter("shop", "behind:", &here, token(99)).unwrap();
-        Self { store, _dir: dir }
+        Self { store, dir }
     }
 
     /// [0, 100), of which 40 are handed out.
@@ -61,14 +61,14 @@ impl Held {
 
     /// The token that a request uses if it finds too little.
     fn pending(&self, fresh: u8) -> Option<Token> {
-        match self.store.reserve(&ask(1 << 40, MAX_MARK), Some(token(fresh))).unwrap() {
+        match self.store.reserve(&ask(1 << 40, MAX_MARK), Some(token(fresh)), || ()).unwrap() {
             Local::Short(short) => short.token,
             served @ Local::Served(..) => panic!("{served:?}"),
         }
     }
 
     fn reserve(&self, request: &Reserve) -> Option<Reply> {
-        match self.store.reserve(request, None).unwrap() {
+        match self.store.reserve(request, None, || ()).unwrap() {
             Local::Served(reply, _) => Some(reply),
             Local::Short(_) => None,
         }
@@ -250,4 +250,22 @@ fn a_range_that_follows_an_empty_one_has_the_mark_before_it_as_the_ledger_behind
     let refused = Reply::Refused { mark: 1_000, note: None };
     assert_eq!(held.reserve(&ask(40, 999)), Some(refused), "somebody may have begun there");
     assert_eq!(held.got(40), (1_000, 1_040, 1_000));
+}
+
+/// An opening drops what an older copy holds, and then asks whether anything was given. It must not come between the two.
+#[test]
+fn what_is_given_is_noted_before_anybody_can_have_it() {
+    let held = Held::first();
+    let other = Store::open(held.dir.path(), Duration::from_secs(10)).unwrap();
+    let marks = |request: &Reserve| {
+        let marks = std::cell::RefCell::default();
+        held.store
+            .reserve(request, None, || Vec::push(&mut marks.borrow_mut(), other.level(&slot()).unwrap().mark))
+            .unwrap();
+        marks.into_inner()
+    };
+    let request = ask(10, MAX_MARK);
+    assert_eq!((marks(&request), other.level(&slot()).unwrap().mark), (vec![40], 50));
+    assert_eq!(marks(&request), [50], "the same range again");
+    assert_eq!([ask(10, 49), ask(51, MAX_MARK)].map(|none| marks(&none).len()), [0, 0], "refused, and too long");
 }
