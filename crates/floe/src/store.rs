@@ -246,7 +246,7 @@ pub enum Taken {
 /// A record with its version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// The version, which identifies the write.
+    /// The version, which identifies the write: no other write of the key ever has it, also after the record was deleted.
     pub version: Version,
     /// The record.
     pub text: String,

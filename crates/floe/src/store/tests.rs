@@ -21,6 +21,8 @@ use crate::name::Name;
 #[derive(Clone, Default)]
 struct Map {
     entries: Arc<Mutex<BTreeMap<String, (u64, String)>>>,
+    /// Every write has the next number as its version, also that of a record which is made anew.
+    writes: Arc<AtomicU64>,
     calls: Arc<AtomicUsize>,
     settled: Arc<AtomicUsize>,
     /// Whether a conflict tells what is there.
@@ -79,7 +81,7 @@ impl Store for Map {
             let found = found.map(|(version, text)| Entry { version: version.into(), text });
             return Ok(if self.tells { Put::Found(found) } else { Put::Conflict });
         }
-        let version = found.map_or(1, |(version, _)| version + 1);
+        let version = 1 + self.writes.fetch_add(1, Ordering::SeqCst);
         entries.insert(key.to_owned(), (version, text.to_owned()));
         Ok(Put::Done(version.into()))
     }
@@ -592,6 +594,20 @@ fn a_call_that_failed_does_not_make_a_process_forget_that_a_record_was_made() {
     // Nor does it go on in one that another process has made since.
     assert_eq!(got(&store.ledger("shop"), &ask(&key, 10)), (0, 10));
     assert_eq!(ledger.reserve(&ask(&key, 10)), Err(LedgerError::Missing(key)));
+}
+
+/// Its positions may have been handed out before.
+#[test]
+fn a_process_does_not_go_on_in_a_record_that_was_made_anew_between_its_calls() {
+    for tells in [false, true] {
+        let (store, key) = (Map { tells, ..Map::default() }, Key::slot(10, 7));
+        let ledger = store.ledger("shop");
+        got(&ledger, &ask(&key, 10));
+        store.remove("mark/shop/s/10/7");
+        store.remove("made/shop/s/10/7");
+        assert_eq!(got(&store.ledger("shop"), &ask(&key, 10)), (0, 10));
+        assert_eq!(ledger.reserve(&ask(&key, 10)), Err(LedgerError::Missing(key)), "it is told: {tells}");
+    }
 }
 
 /// It looks at that again, as another process would.
