@@ -123,11 +123,14 @@ mod tests {
 
     #[test]
     fn a_name_from_which_somebody_minted_between_the_two_calls_is_no_new_one() {
-        let (ledger, name) = (Memory::default(), Name::new("orders").unwrap());
-        assert_eq!(begun(&ledger, &name, 500), Beginning::Here);
-        let found = begin(&Meanwhile(ledger.clone()), &name, 100, Token::random().unwrap());
-        assert_eq!(found, Ok(Beginning::Earlier { mark: 505 }), "what was minted lies below 505");
-        assert_eq!(mark(&ledger, &name), Some(505));
+        // Its own first number lies below what was minted, or above that.
+        for (position, left) in [(100, 505), (900, 900)] {
+            let (ledger, name) = (Memory::default(), Name::new("orders").unwrap());
+            assert_eq!(begun(&ledger, &name, 500), Beginning::Here);
+            let found = begin(&Meanwhile(ledger.clone()), &name, position, Token::random().unwrap());
+            assert_eq!(found, Ok(Beginning::Earlier { mark: 505 }), "what was minted lies below 505");
+            assert_eq!(mark(&ledger, &name), Some(left));
+        }
     }
 
     #[test]

@@ -111,9 +111,9 @@ impl<R> Case<R> {
     }
 }
 
-/// Checks that a slot whose record was deleted stays missing. `delete` must delete the record of a key from the store, and
-/// nothing else, as a person who tidies up would. An adapter runs this in addition to the cases, on a ledger of a
-/// separate realm.
+/// Checks that a slot whose record was deleted stays missing, and so does a name that was begun ([`begin`](super::begin)).
+/// `delete` must delete the record of a key from the store, and nothing else, as a person who tidies up would. An adapter
+/// runs this in addition to the cases, on a ledger of a separate realm.
 ///
 /// ```
 /// use floe::ledger::{Ledger, Memory, conformance};
@@ -126,6 +126,7 @@ impl<R> Case<R> {
 /// If the ledger breaks a rule; the message names it.
 pub fn check_deleted(connect: &dyn Fn() -> Box<dyn Ledger>, delete: &dyn Fn(&Key)) {
     reserving::deleted_slots_stay_missing(connect, delete);
+    reserving::deleted_beginnings_stay_missing(connect, delete);
 }
 
 /// Runs every case, in order, up to the first that fails. [The module](self) has an example.

@@ -715,6 +715,28 @@ fn a_write_that_took_effect_and_seems_lost_to_another_is_this_calls_own() {
     assert!(record.contains("mark 35 start 30 previous 30\n"), "{record}");
 }
 
+/// The answer is lost after another process has changed the record first.
+#[test]
+fn a_second_write_that_took_effect_and_seems_lost_to_another_is_this_calls_own() {
+    for tells in [false, true] {
+        let (store, key) = (Map { tells, ..Map::default() }, Key::slot(10, 7));
+        let ledger = store.ledger("shop");
+        got(&ledger, &ask(&key, 10));
+        let mut change = Change::raise(Place::make(&store, "shop").unwrap(), Seen::default(), &key, 30);
+        let mut writes = 0;
+        let raised = follow(&mut change, &store, |_, next| {
+            writes += usize::from(matches!(next, Next::Put { .. }));
+            match (next, writes) {
+                (Next::Put { .. }, 1) => assert_eq!(got(&ledger, &ask(&key, 5)), (10, 15)),
+                (_, 2) => lose_answer(&store, next),
+                _ => (),
+            }
+        });
+        assert_eq!(raised.1, Ok(15), "the mark before the call, not that of its own write");
+        assert!(store.text("mark/shop/s/10/7").contains("mark 30 "));
+    }
+}
+
 /// The write takes effect before the call's own attempt, which then finds another version.
 fn lose_answer<T>(store: &Map, next: &Next<T>) {
     if let Next::Put { key, text, expected } = next {

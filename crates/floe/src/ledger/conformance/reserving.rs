@@ -1,7 +1,7 @@
 //! Cases about `reserve`.
 
 use super::{Range, Realm, ask, done, equal, got, hold, mark, name, record, together, token};
-use crate::ledger::{Key, Ledger, LedgerError, MAX_MARK, Reply, Reserve};
+use crate::ledger::{Beginning, Key, Ledger, LedgerError, MAX_MARK, Reply, Reserve, begin};
 
 pub(super) fn follows_the_formula(fresh: &dyn Fn() -> Realm) {
     const RULE: &str = "start = max(mark, floor), end = start + count, previous_mark = the mark before";
@@ -389,4 +389,18 @@ pub(super) fn deleted_slots_stay_missing(connect: &dyn Fn() -> Box<dyn Ledger>, 
         "the slots beside it are not touched",
     );
     got(&*other, &ask(&Key::slot(10, 9), 10));
+}
+
+pub(super) fn deleted_beginnings_stay_missing(connect: &dyn Fn() -> Box<dyn Ledger>, delete: &dyn Fn(&Key)) {
+    const RULE: &str =
+        "the record of a name that was begun and then deleted is Missing, and is not made again";
+    let (ledger, other, begun) = (connect(), connect(), name("begun"));
+    let key = Key::name(&begun);
+    equal(begin(&*ledger, &begun, 1_000, token()), Ok(Beginning::Here), "a name begins once");
+    equal(mark(&*other, &key), Some(1_000), "a name begins at the position that was asked for");
+    delete(&key);
+    for ledger in [&other, &ledger, &connect()] {
+        equal(begin(&**ledger, &begun, 1_000, token()), Err(LedgerError::Missing(key.clone())), RULE);
+        equal(mark(&**ledger, &key), None, RULE);
+    }
 }

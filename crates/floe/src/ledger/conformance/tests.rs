@@ -23,19 +23,23 @@ mod over_memory {
 }
 
 #[test]
-fn a_ledger_that_makes_a_deleted_slot_again_fails() {
+fn a_ledger_that_makes_a_deleted_record_again_fails() {
     let store = Memory::default();
     let connect = || -> Box<dyn Ledger> { Box::new(store.clone()) };
     super::check_deleted(&connect, &|key| assert!(store.lose(key)));
-    let forgetful = Memory::default();
-    let connect = || -> Box<dyn Ledger> { Box::new(forgetful.clone()) };
-    let delete = |key: &Key| {
-        assert!(forgetful.lose(key));
-        forgetful.state().made.clear();
-    };
-    let failed = catch_unwind(AssertUnwindSafe(|| super::check_deleted(&connect, &delete))).unwrap_err();
-    let words = failed.downcast_ref::<String>().unwrap();
-    assert!(words.contains("is not made again"), "{words}");
+    for (forgets, rule) in
+        [(Key::SLOTS, "a slot's record that was made"), (Key::NAMES, "the record of a name that was begun")]
+    {
+        let forgetful = Memory::default();
+        let connect = || -> Box<dyn Ledger> { Box::new(forgetful.clone()) };
+        let delete = |key: &Key| {
+            assert!(forgetful.lose(key));
+            forgetful.state().made.retain(|made| !made.starts_with(forgets));
+        };
+        let failed = catch_unwind(AssertUnwindSafe(|| super::check_deleted(&connect, &delete))).unwrap_err();
+        let words = failed.downcast_ref::<String>().unwrap();
+        assert!(words.contains(rule) && words.contains("is not made again"), "{words}");
+    }
 }
 
 /// One way to be no ledger.

@@ -136,6 +136,19 @@ fn a_record_is_missing_where_another_making_was_noted_meanwhile() {
     assert_eq!(answer, Err(LedgerError::Missing(Key::slot(10, 7))));
 }
 
+/// Nobody else writes it, so there is nobody to wait for.
+#[test]
+fn who_finds_the_record_gone_when_it_writes_says_so_at_once() {
+    let store = Map { tells: true, ..left_by_a_maker() };
+    let (asked, answer) = trips(&store, |_, question| {
+        if question == format!("put {RECORD}") {
+            store.remove(RECORD);
+        }
+    });
+    assert_eq!(answer, Err(LedgerError::Missing(Key::slot(10, 7))));
+    assert_eq!(asked.last(), Some(&format!("put {RECORD}")), "{asked:?}");
+}
+
 /// That was noted before this process has seen either.
 #[test]
 fn a_record_is_missing_where_the_note_is_of_another_making() {
