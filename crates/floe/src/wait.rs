@@ -280,6 +280,34 @@ mod tests {
         fn wake(self: Arc<Self>) {}
     }
 
+    /// Waits on this list, and is never done.
+    struct On<'a>(&'a Waiters);
+
+    impl Attempt for On<'_> {
+        type Output = ();
+
+        fn attempt(&mut self) -> Result<Step<()>, MintError> {
+            Ok(Step::Wait { millis: None })
+        }
+
+        fn waiters(&self) -> &Waiters {
+            self.0
+        }
+
+        fn give_up(&mut self) -> MintError {
+            MintError::Busy { retry: Duration::from_millis(1) }
+        }
+    }
+
+    /// Notes which of those that wait are woken, in order.
+    struct Tell(u64, Arc<Mutex<Vec<u64>>>);
+
+    impl Wake for Tell {
+        fn wake(self: Arc<Self>) {
+            self.1.lock().unwrap().push(self.0);
+        }
+    }
+
     #[test]
     fn a_future_has_one_alarm_however_often_it_is_polled() {
         let alarms = Standing::default();
@@ -414,12 +442,6 @@ mod tests {
     /// What wakes all finds those on the list who came while nobody was woken, in their order.
     #[test]
     fn all_are_woken_in_the_order_in_which_they_came() {
-        struct Tell(u64, Arc<Mutex<Vec<u64>>>);
-        impl Wake for Tell {
-            fn wake(self: Arc<Self>) {
-                self.1.lock().unwrap().push(self.0);
-            }
-        }
         let (waiters, told) = (Waiters::default(), Arc::default());
         let mut tickets = [0; 9];
         for (caller, ticket) in (0..).zip(&mut tickets) {
@@ -435,25 +457,22 @@ mod tests {
     }
 
     #[test]
+    fn who_tries_again_in_vain_keeps_its_turn() {
+        let (alarms, waiters, told) = (Standing::default(), Waiters::default(), Arc::default());
+        let mut futures = [(); 3].map(|()| Box::pin(wait(On(&waiters), &alarms, 1_000)));
+        for caller in [0, 1, 2, 0, 1] {
+            let waker = Waker::from(Arc::new(Tell(caller, Arc::clone(&told))));
+            let future = futures[usize::try_from(caller).unwrap()].as_mut();
+            assert!(future.poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        waiters.wake();
+        assert_eq!(*told.lock().unwrap(), [0, 1, 2]);
+    }
+
+    #[test]
     fn who_stops_waiting_is_on_no_list_any_more() {
         let (alarms, waiters) = (Standing::default(), Waiters::default());
         let waker = Waker::from(Arc::new(Nobody));
-        struct On<'a>(&'a Waiters);
-        impl Attempt for On<'_> {
-            type Output = ();
-
-            fn attempt(&mut self) -> Result<Step<()>, MintError> {
-                Ok(Step::Wait { millis: None })
-            }
-
-            fn waiters(&self) -> &Waiters {
-                self.0
-            }
-
-            fn give_up(&mut self) -> MintError {
-                MintError::Busy { retry: Duration::from_millis(1) }
-            }
-        }
         for round in 0..2 {
             let mut future = Box::pin(wait(On(&waiters), &alarms, 1_000));
             assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());

@@ -234,6 +234,14 @@ fn a_name_of_a_sealed_form_begins_where_it_is_told_to_also_without_the_key() {
     assert_eq!(sealed.begin_position(1_000), Ok(999));
 }
 
+/// Not by the number that was asked for, which need not be one of the name's.
+#[test]
+fn a_name_begins_where_its_form_can_write_the_first_number_and_nowhere_else() {
+    let tens = of("segment increment=10 offset=1").in_form("decimal bits=6".parse().unwrap()).unwrap();
+    assert_eq!(tens.begin_position(52), Ok(6));
+    assert!(matches!(tens.begin_position(62), Err(NoPosition::Form { number: 71, .. })));
+}
+
 #[test]
 fn a_text_that_breaks_a_kinds_rules_is_no_definition() {
     for text in [

@@ -217,6 +217,29 @@ fn the_nodes_thread_hears_of_a_caller_who_comes_before_it_is_time_to_ask_again()
     assert!(!shared.has_calls() && shared.signal.is_raised());
 }
 
+/// Callers wait by real time, which goes on where the clock of a test stands.
+#[test]
+fn the_nodes_thread_sleeps_as_long_as_the_nodes_own_clock_says() {
+    /// The real time is an hour past what it shows.
+    struct Standing;
+    impl TimeSource for Standing {
+        fn read(&self) -> Reading {
+            standing().read()
+        }
+
+        fn patience(&self) -> MonoMillis {
+            self.read().mono.plus(3_600_000)
+        }
+    }
+    let ledger = Memory::default();
+    let driver = driver_by(&ledger, Standing, |_| {});
+    let shared = &driver.shared;
+    let name = pausing(&driver, &ledger);
+    shared.enqueue(&name, &Ticket::new(1), Caller::Future).unwrap();
+    let (calls, sleep) = shared.look_around();
+    assert!(calls == 0 && sleep.is_some_and(|millis| millis > 0), "{calls} calls, {sleep:?}");
+}
+
 #[test]
 fn who_queues_behind_a_question_wakes_nobody() {
     let ledger = Memory::default();
@@ -522,26 +545,35 @@ fn two_calls_that_come_together_wake_two_threads() {
             self.0.give_back(key, token, from)
         }
     }
-    let (ledger, gated) = (Memory::default(), Arc::<(AtomicU32, Mutex<()>)>::default());
-    let shared = shared(Gated(ledger.clone(), Arc::clone(&gated)), standing());
-    let driver = Driver::new(&shared);
-    let (begun, gate) = &*gated;
-    let closed = lock(gate);
-    // Who has taken up a moment for more callers waits from then on.
-    let moments = ["one", "other"].map(|name| gathering_as(name, &driver, &ledger, LONG).2.unwrap());
-    lock(&shared.work).gathering.extend(moments);
-    for _ in 0..2 {
-        let talks = Arc::clone(&shared);
-        lock(&driver.threads).push(thread::spawn(move || talks.talk()));
+    // Whoever has them from the node: one who called it, or the node's own thread.
+    let ways: [fn(&Shared); 2] = [
+        |shared| shared.hand_out(take_calls(shared.node()), None),
+        |shared| {
+            shared.turn();
+        },
+    ];
+    for hand_out in ways {
+        let (ledger, gated) = (Memory::default(), Arc::<(AtomicU32, Mutex<()>)>::default());
+        let shared = shared(Gated(ledger.clone(), Arc::clone(&gated)), standing());
+        let driver = Driver::new(&shared);
+        let (begun, gate) = &*gated;
+        let closed = lock(gate);
+        // Who has taken up a moment for more callers waits from then on.
+        let moments = ["one", "other"].map(|name| gathering_as(name, &driver, &ledger, LONG).2.unwrap());
+        lock(&shared.work).gathering.extend(moments);
+        for _ in 0..2 {
+            let talks = Arc::clone(&shared);
+            lock(&driver.threads).push(thread::spawn(move || talks.talk()));
+        }
+        until(|| lock(&shared.work).gathering.is_empty());
+        let key = Key::name(&Name::new("orders").unwrap());
+        for from in [1, 2] {
+            shared.node().requests().ask(Purpose::GiveBack, give_back(&key, from));
+        }
+        hand_out(&shared);
+        until(|| begun.load(Ordering::Relaxed) == 2);
+        drop(closed);
     }
-    until(|| lock(&shared.work).gathering.is_empty());
-    let key = Key::name(&Name::new("orders").unwrap());
-    for from in [1, 2] {
-        shared.node().requests().ask(Purpose::GiveBack, give_back(&key, from));
-    }
-    shared.hand_out(take_calls(shared.node()), None);
-    until(|| begun.load(Ordering::Relaxed) == 2);
-    drop(closed);
 }
 
 #[test]

@@ -111,6 +111,11 @@ fn who_is_told_why_there_is_no_window_has_asked_for_one() {
         assert!(matches!(MintMany::new(&orders, count).attempt(), Err(MintError::Exhausted(_))));
         assert_eq!(shared.take_wanted(), Some(count));
     }
+    let tries: [fn(&Generator) -> _; 2] = [Generator::try_mint, |orders| orders.minter().try_mint()];
+    for tries in tries {
+        assert!(matches!(tries(&orders), Err(MintError::Exhausted(_))));
+        assert_eq!(shared.take_wanted(), Some(1));
+    }
 }
 
 #[test]

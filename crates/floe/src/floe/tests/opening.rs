@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::clock::Clock;
 use crate::generator::Outcome;
 use crate::manual::Op;
 use crate::manual::tests::{BEGIN, Rig};
@@ -80,29 +81,49 @@ fn a_clock_that_the_ledger_contradicts_is_refused_unless_it_is_to_be_ignored() {
     }
 }
 
-/// A ledger that reads its clock, which is right, in the middle of a call of half a minute.
+/// A ledger whose clock is told by what happens during the call.
+#[derive(Default)]
 struct Slow {
     ledger: Memory,
-    clock: OnceLock<FixedClock>,
+    call: OnceLock<Box<dyn Fn() -> UnixMillis + Send + Sync>>,
 }
 
 impl Ledger for Slow {
     crate::__hand_on!(self => self.ledger; reserve give_back bind definition names raise list realm_id describe is_shared);
     fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
-        let clock = self.clock.get().unwrap();
-        clock.advance(Duration::from_secs(15));
-        let said = clock.now();
-        clock.advance(Duration::from_secs(15));
-        Ok(Some(said))
+        Ok(self.call.get().map(|call| call()))
     }
+}
+
+/// A floe on such a ledger; `call` gets the floe's clock.
+fn slow(call: impl Fn(&FixedClock, &Clock) -> UnixMillis + Send + Sync + 'static) -> Rig {
+    let ledger = Arc::new(Slow::default());
+    let rig = Rig::with(Floe::builder(), Arc::clone(&ledger), BEGIN);
+    let (hands, clock) = (rig.clock.clone(), Arc::clone(&rig.floe.shared().clock));
+    assert!(ledger.call.set(Box::new(move || call(&hands, &clock))).is_ok());
+    rig
 }
 
 #[test]
 fn a_check_of_the_clock_allows_for_the_length_of_the_call() {
-    let ledger = Arc::new(Slow { ledger: Memory::default(), clock: OnceLock::new() });
-    let rig = Rig::with(Floe::builder(), Arc::clone(&ledger), BEGIN);
-    ledger.clock.set(rig.clock.clone()).unwrap();
+    // The ledger reads its clock, which is right, in the middle of half a minute.
+    let rig = slow(|hands, _| {
+        hands.advance(Duration::from_secs(15));
+        let said = hands.now();
+        hands.advance(Duration::from_secs(15));
+        said
+    });
     assert_eq!(rig.floe.check_clock(), Ok(Some(0)));
+}
+
+/// The answer may be as old as the machine has slept.
+#[test]
+fn a_check_of_the_clock_during_which_an_era_ends_has_heard_nothing() {
+    let rig = slow(|hands, clock| {
+        clock.invalidate();
+        hands.now()
+    });
+    assert_eq!(rig.floe.check_clock(), Ok(None));
 }
 
 /// A ledger that does not tell its realm.

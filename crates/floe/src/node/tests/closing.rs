@@ -182,6 +182,17 @@ fn what_was_stopped_stays_stopped_whatever_is_said_later() {
     }
 }
 
+/// Its status tells it to the end.
+#[test]
+fn a_counter_whose_ledger_went_back_says_so_after_the_closing() {
+    let (mut rig, name, _) = counts::went_back();
+    let stopped = |rig: &Rig| rig.node.queue(&name).unwrap().stopped().cloned().unwrap();
+    let before = stopped(&rig);
+    rig.node.close(&rig.clock);
+    assert_eq!(stopped(&rig), before);
+    assert_ne!(before, Stopped::closed());
+}
+
 #[test]
 fn what_was_stopped_gives_nothing_back() {
     for whole_node in [false, true] {

@@ -140,6 +140,25 @@ fn an_outage_began_when_a_caller_first_waited_in_vain() {
     assert_eq!(rig.node.down(), Some((asked, "gone".to_owned())));
 }
 
+/// Also an answer that is an error of its own: the ledger has answered.
+#[test]
+fn an_outage_ends_with_any_answer() {
+    let (mut rig, name, _) = counter();
+    let lost = rig.queue("lost", None);
+    let _waits = rig.enqueue(&name, 1);
+    assert_eq!(rig.fail_all(), 1);
+    rig.hands.pass(1_000);
+    assert!(rig.ledger.lose(&Key::name(&lost)));
+    let ticket = rig.enqueue(&lost, 1);
+    let missing = rig.calls.pop_front().unwrap();
+    rig.serve(missing);
+    assert!(matches!(ticket.answered(), Some(Err(MintError::Stopped(_)))));
+    assert_eq!(rig.node.down(), None);
+    let again = rig.clock.look().stamp.time();
+    assert_eq!(rig.fail_all(), 1);
+    assert_eq!(rig.node.down(), Some((again, "gone".to_owned())), "since when it is gone this time");
+}
+
 /// Callers who go wait for no answer, and nobody waits for them.
 #[test]
 fn the_callers_of_a_trip_that_failed_wait_for_nobody_who_has_gone() {
@@ -228,9 +247,8 @@ fn an_answer_of_another_length_stops_the_counter() {
     }
 }
 
-#[test]
-fn a_mark_that_went_back_stops_the_counter() {
-    // I1
+/// A counter whose ledger was restored from an older backup, and the caller who met that.
+pub(super) fn went_back() -> (Rig, Name, Arc<Ticket>) {
     let (mut rig, name, _) = counter();
     let backup = rig.ledger.backup();
     rig.enqueue(&name, 5);
@@ -238,6 +256,13 @@ fn a_mark_that_went_back_stops_the_counter() {
     rig.ledger.restore(&backup);
     let ticket = rig.enqueue(&name, 1);
     rig.settle();
+    (rig, name, ticket)
+}
+
+#[test]
+fn a_mark_that_went_back_stops_the_counter() {
+    // I1
+    let (mut rig, name, ticket) = went_back();
     let Some(Err(MintError::Stopped(Stopped { cause: text, .. }))) = ticket.answered() else {
         panic!("it counts on")
     };

@@ -508,3 +508,83 @@ fn a_fixed_worker_goes_on_from_its_own_mark_which_is_no_clocks_fault() {
     rig.hands.set(9_000);
     assert!(stopped(&mut rig, &stream).contains("18.000 s ahead of"));
 }
+
+fn fail(rig: &mut Rig, id: u64) {
+    rig.node.handle_clock(id, Err(LedgerError::Unavailable("gone".to_owned())), &rig.clock);
+    rig.collect();
+}
+
+#[test]
+fn after_an_answer_the_clocks_first_pause_is_short_again() {
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    for _ in 0..8 {
+        let asked = question(&mut rig);
+        fail(&mut rig, asked);
+        rig.hands.pass(400);
+    }
+    let (asked, now) = (question(&mut rig), rig.right_time());
+    say(&mut rig, asked, now.get());
+    rig.settle();
+    rig.clock.invalidate();
+    rig.mint(&stream);
+    let asked = question(&mut rig);
+    fail(&mut rig, asked);
+    assert!(rig.sleep().is_some_and(|pause| pause <= Pause::FIRST_MS), "{:?}", rig.sleep());
+}
+
+/// Whoever waits for the clock is told that the ledger is gone, by whichever of the questions that shows.
+#[test]
+fn a_question_of_the_era_before_that_fails_says_that_the_ledger_is_gone() {
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    let before = question(&mut rig);
+    rig.clock.invalidate();
+    let after = question(&mut rig);
+    fail(&mut rig, before);
+    let mint = rig.mint(&stream);
+    assert!(matches!(mint, Mint::Empty(Some(MintError::Unavailable { .. }))), "{mint:?}");
+    // It is not asked twice at once, and what it says then counts.
+    rig.hands.pass(400);
+    rig.step();
+    assert!(rig.calls.is_empty(), "{:?}", rig.calls);
+    let now = rig.right_time();
+    say(&mut rig, after, now.get());
+    rig.settle();
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+}
+
+/// It reserves nothing before the machine's clock is right again, so the ledger's is not what it waits for.
+#[test]
+fn a_name_whose_clock_is_refused_is_in_no_trouble_with_a_ledger_that_does_not_say_its_time() {
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    question(&mut rig);
+    rig.hands.set(-2 * HOUR);
+    let asked = question(&mut rig);
+    assert!(matches!(state(&rig), ClockState::Refused(_)));
+    fail(&mut rig, asked);
+    assert_eq!(rig.node.groups[0].trouble(), None);
+}
+
+/// A node that has a window, since its floe has heard of the ledger's clock by itself, while the node's own question failed.
+fn told_by_the_floe() -> (Rig, Arc<Stream>) {
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    let asked = question(&mut rig);
+    let now = rig.clock.look();
+    rig.clock.hear(Some(now.wall), now.mono, now.stamp.era());
+    rig.settle();
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+    fail(&mut rig, asked);
+    (rig, stream)
+}
+
+#[test]
+fn a_node_that_nobody_asks_for_anything_does_not_look_again_at_once_in_a_new_era() {
+    let (mut rig, _stream) = told_by_the_floe();
+    rig.hands.pass(400);
+    rig.clock.invalidate();
+    rig.step();
+    assert_ne!(rig.sleep(), Some(0));
+}

@@ -128,6 +128,30 @@ fn where_no_slot_has_been_quiet_for_long_one_is_found_all_the_same() {
     assert!(matches!(rig.mint(&stream), Mint::Got { worker, .. } if worker == last));
 }
 
+/// That somebody was faster there is news enough, also where that one's time has passed when the next slots have been asked for.
+#[test]
+fn a_slot_that_was_refused_in_the_second_pass_is_asked_for_no_third_time() {
+    let mut rig = Rig::new(&Memory::default(), 7);
+    let stream = rig.snowflake(&Layout::TWITTER, pool(0..=127));
+    rig.mint(&stream);
+    for probe in 1..=129 {
+        let (id, request) = rig.reserve();
+        let mark = match probe {
+            1 => rig.now() - 1,
+            65 => {
+                assert_eq!(request.max_mark, rig.now(), "the second pass");
+                rig.now() + 1
+            }
+            _ => rig.now() + 60_000,
+        };
+        rig.answer(id, refused(mark));
+        rig.hands.pass(u64::from(probe == 66));
+    }
+    rig.step();
+    assert!(rig.calls.is_empty(), "{:?}", rig.calls);
+    assert!(matches!(rig.mint(&stream), Mint::Empty(Some(MintError::Exhausted(_)))));
+}
+
 #[test]
 fn taken_slots_are_said_to_be_out_and_recover() {
     let ledger = Memory::default();

@@ -134,18 +134,38 @@ fn pauses_double_up_to_400_ms_or_an_eighth_of_what_is_left_and_any_up_to_a_half_
         (3_999, vec![25, 50, 100, 200, 400, 499, 499]),
         (9_600, vec![25, 50, 100, 200, 400, 800, 1_200, 1_200]),
     ] {
-        let mut pause = Pause::default();
-        for most in most {
-            let mut after = |random: u64| {
-                let mut pause = pause;
-                rolled(&mut rig, random).unavailable("gone".to_owned(), &now, &mut pause, left);
-                (pause.until().unwrap().since(now.mono), pause)
-            };
-            let lengths: BTreeSet<_> = (0..most).map(|random| after(random).0).collect();
-            assert_eq!(lengths, (most - most / 2 + 1..=most).collect(), "{left} ms left");
-            pause = after(0).1;
+        // The next one doubles the whole pause, however much of it was left out.
+        for left_out in [0, 1] {
+            let mut pause = Pause::default();
+            for most in &most {
+                let mut after = |random: u64| {
+                    let mut pause = pause;
+                    rolled(&mut rig, random).unavailable("gone".to_owned(), &now, &mut pause, left);
+                    (pause.until().unwrap().since(now.mono), pause)
+                };
+                let lengths: BTreeSet<_> = (0..*most).map(|random| after(random).0).collect();
+                assert_eq!(lengths, (most - most / 2 + 1..=*most).collect(), "{left} ms left");
+                pause = after(left_out * (most / 2 - 1)).1;
+            }
         }
     }
+}
+
+#[test]
+fn after_an_answer_a_slots_first_pause_is_short_again() {
+    let mut rig = Rig::new(&Memory::default(), 11);
+    let stream = rig.twitter();
+    rig.mint(&stream);
+    for _ in 0..8 {
+        assert_eq!(rig.fail_all(), 1);
+        rig.hands.pass(400);
+    }
+    rig.mint_in(&stream);
+    rig.hands.pass(WINDOW);
+    rig.mint(&stream);
+    assert_eq!(rig.fail_all(), 1);
+    rig.hands.pass(25);
+    assert_eq!(rig.fail_all(), 1);
 }
 
 #[test]
@@ -592,19 +612,25 @@ fn an_answer_of_the_wrong_kind_stops_everything() {
 fn a_window_begins_with_the_tick_that_has_begun() {
     let minute: Layout =
         "time:30 worker:10 sequence:12 tick=60s epoch=2020-01-01T00:00:00.000Z".parse().unwrap();
-    let mut rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN + 25_000), 600_000, false);
-    let (slow, fast) = (rig.snowflake(&minute, Workers::all(10).unwrap()), rig.twitter());
-    rig.mint(&slow);
-    let (id, request) = rig.reserve();
-    // It ends where it would have ended.
-    assert_eq!((request.floor, request.count), (rig.now() - 25_000, 625_000));
-    let answer = rig.ledger.reserve(&request);
-    rig.answer(id, answer);
-    let Mint::Got { position, .. } = rig.mint(&slow) else { panic!("the first ID has to wait") };
-    assert_eq!(minute.time_of(minute.tick_of(position)), UnixMillis::new(BEGIN));
-    // Who counts milliseconds mints in its own.
-    let Mint::Got { position, .. } = rig.mint(&fast) else { panic!("the first ID has to wait") };
-    assert_eq!(Layout::TWITTER.time_of(Layout::TWITTER.tick_of(position)), UnixMillis::new(BEGIN + 25_000));
+    // Whichever of its names was bound first.
+    for slow in [0, 1] {
+        let mut rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN + 25_000), 600_000, false);
+        let layouts = if slow == 0 { [&minute, &Layout::TWITTER] } else { [&Layout::TWITTER, &minute] };
+        let streams = layouts.map(|layout| rig.snowflake(layout, Workers::all(10).unwrap()));
+        let (slow, fast) = (&streams[slow], &streams[1 - slow]);
+        rig.mint(slow);
+        let (id, request) = rig.reserve();
+        // It ends where it would have ended.
+        assert_eq!((request.floor, request.count), (rig.now() - 25_000, 625_000));
+        let answer = rig.ledger.reserve(&request);
+        rig.answer(id, answer);
+        let Mint::Got { position, .. } = rig.mint(slow) else { panic!("the first ID has to wait") };
+        assert_eq!(minute.time_of(minute.tick_of(position)), UnixMillis::new(BEGIN));
+        // Who counts milliseconds mints in its own.
+        let Mint::Got { position, .. } = rig.mint(fast) else { panic!("the first ID has to wait") };
+        let tick = Layout::TWITTER.tick_of(position);
+        assert_eq!(Layout::TWITTER.time_of(tick), UnixMillis::new(BEGIN + 25_000));
+    }
 }
 
 /// It is as long as the first one, however late in the tick it begins.
