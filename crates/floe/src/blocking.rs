@@ -3,11 +3,11 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-use crate::sync::lock_std as lock;
+use crate::sync::{Mutex, lock};
 
 /// Runs `work`, which may block, on its own thread, and returns a future of its result.
 ///
@@ -107,6 +107,9 @@ impl<T> fmt::Debug for Blocking<T> {
     }
 }
 
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(not(loom))]
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;

@@ -34,3 +34,22 @@ fn no_stamp_of_an_era_that_has_ended_is_at_hand() {
         }
     });
 }
+
+/// Nobody has looked at the clock for a while, and the ticker puts its time away while somebody looks: nothing would ever change a
+/// time that was left at hand.
+///
+/// Caught: a ticker that puts it away without the lock.
+#[test]
+fn what_is_put_away_is_not_shown_again() {
+    loom::model(|| {
+        let clock = Arc::new(Clock::new(ClockPolicy::default(), Box::new(Standing)));
+        clock.tick();
+        let looking = {
+            let clock = Arc::clone(&clock);
+            thread::spawn(move || clock.look())
+        };
+        clock.put_away();
+        looking.join().unwrap();
+        assert_eq!(clock.at_hand(), None);
+    });
+}
