@@ -75,8 +75,9 @@ impl RequestQueue {
         self.ledger_clock.asked = Some(Asked { call, at: now.mono, era });
     }
 
-    /// Asks again if somebody waits.
+    /// Asks again if somebody waits. Nobody does any more if the floe has heard of the clock by itself.
     pub(super) fn pursue_clock(&mut self, now: &Now) {
+        self.ledger_clock.awaited &= now.heard == Heard::Nothing;
         if self.ledger_clock.awaited {
             self.ask_clock(now);
         }

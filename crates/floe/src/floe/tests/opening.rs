@@ -205,3 +205,20 @@ fn a_ledger_that_is_unfit_when_a_name_is_bound_stops_every_name() {
     assert_eq!(floe.status().state, State::Stopped("it was restored from a backup".to_owned()));
     assert_eq!(users.mint_many(1).unwrap().count(), 1, "it is unique by itself");
 }
+
+/// The node's own question has failed, and then the floe hears of the clock by itself: nobody awaits it any more.
+#[test]
+fn a_check_of_the_clock_after_which_nobody_awaits_it_leaves_nothing_to_look_at_at_once() {
+    let rig = slow(|hands, _| hands.now());
+    let orders = rig.floe.snowflake("orders", Layout::TWITTER).unwrap();
+    assert_eq!(orders.try_mint(), Ok(Outcome::NeedWindow));
+    let asked = rig.manual.turn().calls.pop_front().unwrap();
+    assert_eq!(asked.op, Op::Clock);
+    rig.manual.answer_clock(asked.id, Err(LedgerError::Unavailable("gone".to_owned())));
+    assert_eq!(rig.floe.check_clock(), Ok(Some(0)));
+    rig.pass(400);
+    rig.settle();
+    assert!(matches!(orders.try_mint(), Ok(Outcome::Ready(_))));
+    let now = rig.floe.shared().clock.mono();
+    assert!(rig.manual.turn().wake.is_none_or(|wake| wake > now));
+}
