@@ -267,5 +267,9 @@ fn what_is_given_is_noted_before_anybody_can_have_it() {
     let request = ask(10, MAX_MARK);
     assert_eq!((marks(&request), other.level(&slot()).unwrap().mark), (vec![40], 50));
     assert_eq!(marks(&request), [50], "the same range again");
-    assert_eq!([ask(10, 49), ask(51, MAX_MARK)].map(|none| marks(&none).len()), [0, 0], "refused, and too long");
+    assert_eq!(
+        [ask(10, 49), ask(51, MAX_MARK)].map(|none| marks(&none).len()),
+        [0, 0],
+        "refused, and too long"
+    );
 }
