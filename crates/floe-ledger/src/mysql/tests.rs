@@ -3,7 +3,13 @@
 use std::collections::HashMap;
 use std::fs;
 
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+
+use super::channel::Channel;
+use super::session::Session;
 use super::statements::text;
+use super::trouble::Error;
 use super::url::Settings;
 use crate::OpenError;
 use crate::remote::ssl_mode::{Use, Verify};
@@ -137,4 +143,24 @@ fn every_url_means_what_it_meant() {
         );
         Ok((shown, rest))
     });
+}
+
+/// After a request that was cut off, it may be the answer to that one.
+#[test]
+fn a_packet_with_another_number_is_no_answer() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let answer = |number: u8| {
+        runtime.block_on(async move {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let (mut server, _) = listener.accept().await.unwrap();
+            // One row was changed.
+            server.write_all(&[7, 0, 0, number, 0, 1, 0, 2, 0, 0, 0]).await.unwrap();
+            Session::new(Channel::new(socket)).query("UPDATE").await.map(|answers| answers[0].affected)
+        })
+    };
+    assert_eq!(answer(1).unwrap(), 1);
+    for number in [0, 2, 7, 255] {
+        assert!(matches!(answer(number), Err(Error::Protocol("a packet out of order"))), "{number}");
+    }
 }
