@@ -92,6 +92,23 @@ fn tables_of_the_second_version_are_moved_over() {
     }
 }
 
+#[test]
+fn a_move_that_cannot_write_a_record_moves_nothing() {
+    let server = Mariadb::start(&[]);
+    let url = former(&server, "floe");
+    server.sql(&format!("USE floe; {}", include_str!("../../../../src/mysql/tables.sql")));
+    server.sql(
+        "DELIMITER //
+        CREATE TRIGGER floe.full BEFORE INSERT ON floe.floe_record FOR EACH ROW
+            IF NEW.`key` = 'mark/test/n/visits' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no room'; END IF//",
+    );
+    says(&floe_ledger::open_in(&url, "test").err().unwrap(), &["no room"]);
+    let left = "SELECT version, (SELECT COUNT(*) FROM floe.floe_record) FROM floe.floe_version";
+    assert_eq!(server.sql(left), "2\t0");
+    server.sql("DROP TRIGGER floe.full");
+    is_moved_over(&url);
+}
+
 /// Nothing is changed yet: the older floes continue.
 #[test]
 fn a_move_that_would_not_end_or_would_stop_nobody_is_not_begun() {
