@@ -1,6 +1,6 @@
 //! Servers and tables that are not fit to keep marks.
 
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::{Key, Ledger, LedgerError, Reserve};
 use floe_ledger::OpenError;
 
 use super::checks::refused;
@@ -91,4 +91,26 @@ fn a_server_without_doublewrite_is_refused_and_so_are_tables_that_are_not_floes(
     let error = refused(&allowed);
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
     says(&error, &["newer floe", "version 4"]);
+}
+
+#[test]
+fn a_range_is_committed_whatever_sessions_begin_with() {
+    let server = Mariadb::start(&[]);
+    drop(open(&server.url()));
+    for (worker, (setting, usual)) in (0..).zip([
+        ("autocommit = 0", "autocommit = 1"),
+        ("completion_type = CHAIN", "completion_type = NO_CHAIN"),
+        ("tx_read_only = 1", "tx_read_only = 0"),
+    ]) {
+        server.sql(&format!("SET GLOBAL {setting}"));
+        let ledger = open(&server.url());
+        // The first one makes the record, in several statements and a COMMIT.
+        let key = Key::slot(10, worker);
+        for end in [5, 10, 15] {
+            assert_eq!(got(&*ledger, &Reserve { key: key.clone(), ..ask(5) }), (end - 5, end), "{setting}");
+            let others = open(&server.url()).list(key.as_str(), "", 1).unwrap();
+            assert_eq!(others[0].mark, end, "what others find with {setting}");
+        }
+        server.sql(&format!("SET GLOBAL {usual}"));
+    }
 }
