@@ -2,6 +2,7 @@
 
 mod checks;
 mod conformance;
+mod former;
 mod over;
 mod tls;
 mod trouble;
@@ -32,6 +33,15 @@ const WAITS_FOR_NO_FLUSH: [&str; 6] = [
 /// Whether everything that the server has written is flushed.
 fn is_flushed(server: &Postgres) -> bool {
     server.psql("SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn()") == "t"
+}
+
+/// The URL of a schema for a new role whose sessions begin with this setting.
+fn url_of_role(schema: &str, setting: &str) -> String {
+    static ROLES: AtomicU32 = AtomicU32::new(0);
+    let role = format!("role_{}", ROLES.fetch_add(1, Ordering::Relaxed));
+    let server = Postgres::shared();
+    server.psql(&format!("CREATE ROLE {role} SUPERUSER LOGIN; ALTER ROLE {role} SET {setting}"));
+    format!("{}?schema={schema}", server.url_of(&role))
 }
 
 fn rig() -> Rig<Postgres> {

@@ -55,9 +55,18 @@ fn the_documentation_has_it() {
 }
 
 /// A runtime for all tests' pools, which lives as long as they do.
-fn runtime() -> &'static Runtime {
+pub(super) fn runtime() -> &'static Runtime {
     static RUNTIME: std::sync::LazyLock<Runtime> = std::sync::LazyLock::new(|| Runtime::new().unwrap());
     &RUNTIME
+}
+
+/// A connection that runs what a test wants.
+pub(super) fn client(url: &str) -> tokio_postgres::Client {
+    runtime().block_on(async {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    })
 }
 
 fn pool(url: &str) -> Pool {
@@ -133,12 +142,7 @@ fn a_client_that_asks_for_the_types_of_parameters_will_do() {
     conformance::run(&|| {
         let (url, realm) = (url.clone(), schema());
         realm_of(move || {
-            let client = runtime().block_on(async {
-                let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
-                tokio::spawn(connection);
-                client
-            });
-            let client = Client(Mutex::new(client));
+            let client = Client(Mutex::new(client(&url)));
             Box::new(Store::over(client, "floe", &Opening::of(&realm)).unwrap())
         })
     });

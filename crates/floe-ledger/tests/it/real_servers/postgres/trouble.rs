@@ -1,16 +1,18 @@
 //! Faults that only PostgreSQL has.
 
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use floe::Name;
-use floe::ledger::{Key, LedgerError, Reply, Reserve, Token, conformance};
+use floe::ledger::{Key, LedgerError, Reply, Reserve, conformance};
+use floe::store::Put;
+use floe_ledger::Opening;
 use floe_testbed::{Postgres, Proxy};
 
-use super::{WAITS_FOR_NO_FLUSH, is_flushed, open, rig, schema};
-use crate::real_servers::faults::{Rig, at_last, disjoint, timed};
+use super::over::{client, runtime};
+use super::{WAITS_FOR_NO_FLUSH, is_flushed, open, rig, schema, url_of_role};
+use crate::real_servers::faults::{Rig, at_last, callers_with_connections_of_their_own, disjoint, timed};
 use crate::{ask, got, says, until};
 
 /// The trips of each call, as docs/ledgers.md states them.
@@ -73,6 +75,39 @@ fn a_session_that_waits_for_no_flush_loses_nothing() {
         !is_flushed(&server)
     });
     assert!(waits_for_none, "whoever else writes waits for a flush, too");
+}
+
+/// Whatever a session's setting for commits is, each commit of a record waits for its flush, and for the standby if there is one.
+#[test]
+fn a_session_that_waits_for_no_standby_waits_for_it_with_each_write() {
+    let (server, schema) = (Postgres::shared(), schema());
+    drop(open(&format!("{}?schema={schema}", server.url())));
+    // A deferred trigger runs when its transaction commits.
+    server.psql(&format!(
+        "CREATE TABLE {schema}.commits (waits text);
+         CREATE FUNCTION {schema}.noted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             INSERT INTO {schema}.commits VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
+         CREATE CONSTRAINT TRIGGER noted AFTER INSERT OR UPDATE ON {schema}.record
+             DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {schema}.noted()"
+    ));
+    for (session, commit) in [
+        ("off", "on"),
+        ("local", "on"),
+        ("remote_write", "on"),
+        ("on", "on"),
+        ("remote_apply", "remote_apply"),
+    ] {
+        let ledger = open(&url_of_role(&schema, &format!("synchronous_commit = {session}")));
+        server.psql(&format!("TRUNCATE {schema}.commits"));
+        let name = Name::new(session).unwrap();
+        ledger.bind(&name, "a counter", true).unwrap();
+        let request = || Reserve { key: Key::name(&name), create: false, ..ask(1) };
+        got(&*ledger, &request());
+        ledger.count(&request()).unwrap();
+        let commits = server.psql(&format!("SELECT waits, count(*) FROM {schema}.commits GROUP BY waits"));
+        // A note that the name was made, its record, a range, and one that is reserved ahead.
+        assert_eq!(commits, format!("{commit}|4"), "of a session with {session}");
+    }
 }
 
 /// A crash loses the numbers that were reserved ahead for a counter. None comes again, and each caller's numbers grow.
@@ -167,6 +202,31 @@ fn a_lock_that_somebody_holds_is_waited_for_no_longer_than_the_bound() {
 }
 
 #[test]
+fn nothing_is_reserved_ahead_over_a_record_that_was_changed_while_it_was_waited_for() {
+    let (server, schema) = (Postgres::shared(), schema());
+    let url = format!("{}?schema={schema}", server.url());
+    let (store, place) = Opening::of("test").__open_store(&url).unwrap().unwrap();
+    let slot = Key::slot(10, 7);
+    let (key, left) = (format!("mark/test/{slot}"), place.left(&slot));
+    let Put::Done(version) = store.put(&key, "first", None).unwrap() else { panic!("it was there") };
+    let other = client(&server.url());
+    let run = |sql: &str| runtime().block_on(other.batch_execute(sql)).unwrap();
+    run(&format!("BEGIN; UPDATE {schema}.record SET record = 'second' WHERE key = '{key}'"));
+    let outcome = thread::scope(|scope| {
+        let waiter = scope
+            .spawn(|| store.counting().unwrap().put_ahead(&key, "third", &version, &left, 0..5).unwrap());
+        let waits = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%\"{schema}\"%'"
+        );
+        until("the record to be waited for", || server.psql(&waits) != "0");
+        run("COMMIT");
+        waiter.join().unwrap()
+    });
+    assert!(matches!(&outcome, Put::Found(Some(entry)) if entry.text == "second"), "{outcome:?}");
+    assert_eq!(server.psql(&format!("SELECT count(*) FROM {schema}.counting")), "0");
+}
+
+#[test]
 fn a_realm_that_is_another_one_stops_the_ledger() {
     let server = Postgres::start(&[]);
     let ledger = open(&server.url());
@@ -195,6 +255,34 @@ fn a_table_that_is_dropped_under_a_running_ledger_stops_it() {
     let outcome = ledger.reserve(&ask(1));
     let Err(LedgerError::Unfit(text)) = outcome else { panic!("{outcome:?}") };
     says(&text, &["record", "restore", "marks raise"]);
+}
+
+#[test]
+fn callers_on_one_record_do_not_fail_where_sessions_begin_serializable() {
+    let Rig { url, .. } = rig();
+    let server = Postgres::start(&["default_transaction_isolation=serializable"]);
+    callers_with_connections_of_their_own(&Rig { server, url }, 8);
+}
+
+#[test]
+fn a_role_whose_transactions_are_read_only_reserves() {
+    let ledger = open(&url_of_role(&schema(), "default_transaction_read_only = on"));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    assert_eq!(got(&*ledger, &ask(5)), (5, 10));
+}
+
+#[test]
+fn a_roles_own_functions_run_in_no_statement() {
+    let (server, schema) = (Postgres::shared(), schema());
+    server.psql(&format!(
+        "CREATE SCHEMA own_{schema};
+         CREATE FUNCTION own_{schema}.starts_with(text, text) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+         CREATE FUNCTION own_{schema}.set_config(text, text, boolean) RETURNS text LANGUAGE sql AS 'SELECT NULL'"
+    ));
+    let ledger = open(&url_of_role(&schema, &format!("search_path = own_{schema}, pg_catalog")));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    assert_eq!(got(&*ledger, &ask(5)), (5, 10));
+    assert_eq!(ledger.list("", "", 10).unwrap().len(), 1);
 }
 
 #[test]
@@ -227,61 +315,4 @@ fn a_slot_that_somebody_deletes_stays_missing() {
     // The way out in docs/ledgers.md.
     server.psql(&format!("DELETE FROM {schema}.record WHERE key = 'made/test/s/10/7'"));
     assert_eq!(got(&*open(&url), &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
-}
-
-/// `version_2.sql` holds what the floe with a column for each number wrote, dumped with `pg_dump`.
-#[test]
-fn tables_of_the_second_version_are_taken_over_under_a_floe_that_runs_on() {
-    let (server, schema) = (Postgres::shared(), schema());
-    let url = format!("{}?schema={schema}", server.url());
-    let former = include_str!("version_2.sql").replace("SCHEMA floe", &format!("SCHEMA {schema}"));
-    server.psql(&former.replace("floe.", &format!("{schema}.")));
-    // An opening that only looks changes nothing.
-    says(&floe_ledger::open_existing(&url, "test").err().unwrap(), &["older floe (version 2)", "floe serve"]);
-    thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(|| drop(open(&url))))));
-
-    let ledger = open(&url);
-    assert_eq!(ledger.realm_id().unwrap(), "7a1512e18cf6f760a63cdaef68c62477");
-    assert_eq!(
-        floe_ledger::open_in(&url, "other").unwrap().realm_id().unwrap(),
-        "fe7ba566b020e5d04f67e165cdd3d6ff"
-    );
-    let key = |name: &str| Key::name(&Name::new(name).unwrap());
-    let of = |key: &Key| Reserve { key: key.clone(), create: false, ..ask(1) };
-    let names = ledger.names("", 10).unwrap();
-    let names: Vec<_> = names.iter().map(|(name, definition)| format!("{name}: {definition}")).collect();
-    assert_eq!(names.len(), 5, "{names:?}");
-    assert_eq!(names[0], "codes: counter form base62");
-    says(&names[2], &["flakes: snowflake time:41", "epoch=2010-11-04T01:42:54.657Z"]);
-    let list = ledger.list("", "", 10).unwrap();
-    let list: Vec<_> = list.iter().map(|record| format!("{} {}", record.key, record.mark)).collect();
-    let marks =
-        ["n/codes 33", "n/days 22847851625185346", "n/orders 3", "n/visits 165", "s/10/693 1795462660755"];
-    assert_eq!(list, marks);
-    assert_eq!(ledger.list("n/orders", "", 1).unwrap()[0].note.as_deref(), Some("a\\b\nc"));
-    // The ranges continue; a counter's from where it was used.
-    assert_eq!(got(&*ledger, &of(&key("orders"))), (3, 4));
-    assert_eq!(ledger.count(&of(&key("visits"))), Ok(Reply::Got { start: 5, end: 6, previous_mark: 5 }));
-    // A call that had no answer before is answered now, with its range.
-    let token =
-        Token::from_bytes(*b"\x4f\x6f\x0f\xc1\x07\x95\xb1\xaf\x82\xd9\xc4\x7d\xbc\x5f\xe0\x18").unwrap();
-    assert_eq!(got(&*ledger, &Reserve { token, ..of(&key("visits")) }), (0, 165));
-    // Deleted records stay deleted.
-    for deleted in [key("eaten"), Key::slot(10, 1000)] {
-        let outcome = ledger.reserve(&Reserve { create: true, ..of(&deleted) });
-        assert_eq!(outcome, Err(LedgerError::Missing(deleted)));
-    }
-    // If a realm's own row is missing, the realm is not begun again.
-    says(&floe_ledger::open_in(&url, "lost").err().unwrap(), &["records of the realm lost", "is gone"]);
-    // The former floe, which has its statements prepared, gets the error. It retries, and its windows stay its own.
-    let told = Command::new(Postgres::tool("psql"))
-        .args(["-X", "-h", "127.0.0.1", "-U", "postgres", "-p", &server.port().to_string(), "-c"])
-        .arg(format!("UPDATE {schema}.mark SET mark = mark + 1 WHERE key = 'n/orders'"))
-        .output()
-        .unwrap();
-    assert!(!told.status.success());
-    says(
-        &String::from_utf8(told.stderr).unwrap(),
-        &["a newer floe keeps this ledger now: run the newer floe"],
-    );
 }
