@@ -7,7 +7,7 @@ use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
 use floe_ledger::OpenError;
 
 use super::{Postgres, open, schema};
-use crate::{ask, got, orders, says};
+use crate::{ask, got, orders, says, until};
 
 /// Why a URL cannot be opened.
 #[track_caller]
@@ -84,6 +84,27 @@ fn settings_that_lose_ranges_are_refused_by_name() {
         let ledger = open(&format!("{}?unsafe=allow", server.url()));
         got(&*ledger, &ask(1));
         says(&ledger.describe(), &[&format!("unsafe: it has {setting} = off")]);
+    }
+}
+
+#[test]
+fn settings_that_lose_ranges_are_noticed_by_the_next_connection_of_a_running_ledger() {
+    let server = Postgres::start(&[]);
+    let ledger = open(&server.url());
+    got(&*ledger, &ask(1));
+    for setting in ["fsync", "full_page_writes"] {
+        let becomes = |value: &str| {
+            server.psql(&format!("ALTER SYSTEM SET {setting} = {value}"));
+            server.psql("SELECT pg_reload_conf()");
+            until("the new setting", || server.psql(&format!("SHOW {setting}")) == value);
+        };
+        becomes("off");
+        let of_floe = "FROM pg_stat_activity WHERE application_name = 'floe'";
+        server.psql(&format!("SELECT pg_terminate_backend(pid) {of_floe}"));
+        until("the connections to end", || server.psql(&format!("SELECT count(*) {of_floe}")) == "0");
+        says(&ledger.reserve(&ask(1)).unwrap_err(), &[&format!("has {setting} = off")]);
+        becomes("on");
+        got(&*ledger, &ask(1));
     }
 }
 
