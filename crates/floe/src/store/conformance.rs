@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Entry, Place, Put, Store, Version};
 use crate::ledger::conformance::{Case, done, equal, hold, together, token};
+use crate::ledger::{Key, LedgerError};
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -71,6 +72,7 @@ impl StoreRealm {
 pub const STORE_CASES: &[Case<StoreRealm>] = &[
     Case { name: "swaps_only_what_was_read", check: swaps_only_what_was_read },
     Case { name: "one_swap_wins", check: one_swap_wins },
+    Case { name: "one_that_reserves_ahead_wins", check: one_that_reserves_ahead_wins },
     Case { name: "one_of_many_makes_the_record", check: one_of_many_makes_the_record },
     Case {
         name: "only_a_write_of_its_own_record_refuses_a_swap",
@@ -183,14 +185,25 @@ fn swaps_only_what_was_read(fresh: &dyn Fn() -> StoreRealm) {
 }
 
 const CONNECTIONS: usize = 8;
+const ROUNDS: u64 = 20;
 
 /// Lets all connections write one record at once, and returns the version of the only write that may have succeeded.
 #[track_caller]
 fn race(connections: &[Connection], key: &str, expected: Option<&Version>, rule: &str) -> Option<Version> {
+    race_by(connections, key, rule, |connection, text| connection.store.put(key, text, expected))
+}
+
+#[track_caller]
+fn race_by(
+    connections: &[Connection],
+    key: &str,
+    rule: &str,
+    put: impl Fn(&Connection, &str) -> Result<Put, LedgerError> + Sync,
+) -> Option<Version> {
     let puts = together(connections.len(), |caller| {
         let connection = &connections[caller];
         let text = connection.record(&format!("connection {caller}"));
-        (done(connection.store.put(key, &text, expected)), text)
+        (done(put(connection, &text)), text)
     });
     let mut won: Vec<_> = puts
         .into_iter()
@@ -210,7 +223,6 @@ fn race(connections: &[Connection], key: &str, expected: Option<&Version>, rule:
 }
 
 fn one_swap_wins(fresh: &dyn Fn() -> StoreRealm) {
-    const ROUNDS: usize = 20;
     let realm = fresh();
     let connections: Vec<_> = (0..CONNECTIONS).map(|_| realm.connect()).collect();
     let key = connections[0].key("s/10/1");
@@ -218,6 +230,27 @@ fn one_swap_wins(fresh: &dyn Fn() -> StoreRealm) {
     for _ in 0..ROUNDS {
         version =
             race(&connections, &key, version.as_ref(), "of many that swap one record at once, one wins");
+    }
+}
+
+/// It concerns only stores that count.
+fn one_that_reserves_ahead_wins(fresh: &dyn Fn() -> StoreRealm) {
+    let realm = fresh();
+    let connections: Vec<_> = (0..CONNECTIONS).map(|_| realm.connect()).collect();
+    if connections[0].store.counting().is_none() {
+        return;
+    }
+    let counter = Key::slot(10, 1);
+    let (key, left) = (connections[0].key(counter.as_str()), connections[0].place.left(&counter));
+    let mut version = connections[0].write(&key, None).0;
+    for start in 0..ROUNDS {
+        let rule = "of many that reserve ahead over one record at once, one wins";
+        let won = race_by(&connections, &key, rule, |connection, text| match connection.store.counting() {
+            Some(counting) => counting.put_ahead(&key, text, &version, &left, start..start + 1),
+            None => connection.store.put(&key, text, Some(&version)),
+        });
+        let Some(won) = won else { return };
+        version = won;
     }
 }
 

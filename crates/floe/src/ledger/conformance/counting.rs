@@ -81,6 +81,19 @@ pub(super) fn counts_keep_their_bounds(fresh: &dyn Fn() -> Realm) {
     equal((next.start, next.previous_mark), (1_100, 1_100), "a count knows the end of the last one");
     done(ledger.raise(&key, 1_105));
     equal(counted(&*ledger, &wanted(&key, 1)).start, 1_105, "a raised mark is where the next count begins");
+    done(ledger.raise(&key, 1));
+    equal(
+        counted(&*ledger, &wanted(&key, 1)).start,
+        1_106,
+        "a raise to less than what was counted changes no count",
+    );
+    let beyond = mark(&*ledger, &key).unwrap_or_default() + 9;
+    done(ledger.raise(&key, beyond));
+    equal(
+        counted(&*ledger, &wanted(&key, 1)).start,
+        beyond,
+        "a mark that was raised past everything reserved ahead is where the next count begins",
+    );
     let last = counted(&*ledger, &wanted(&key, 1)).end;
     equal(
         done(ledger.count(&Reserve { max_mark: last - 1, ..wanted(&key, 1) })),

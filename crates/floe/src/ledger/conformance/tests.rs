@@ -69,6 +69,8 @@ enum Fault {
     AlwaysCreates,
     CountsFromARangeOfItsOwn,
     CountsForgetRaise,
+    CountsFallToRaise,
+    CountsHeedRaiseWithinTheirRange,
     GiveBackIgnoresToken,
     GiveBackIgnoresBounds,
     GiveBackKeepsToken,
@@ -125,6 +127,8 @@ const CAUGHT: &[(Fault, &str)] = {
         (AlwaysCreates, "missing_without_create"),
         (CountsFromARangeOfItsOwn, "counts_follow_the_order_of_calls"),
         (CountsForgetRaise, "counts_keep_their_bounds"),
+        (CountsFallToRaise, "counts_keep_their_bounds"),
+        (CountsHeedRaiseWithinTheirRange, "counts_keep_their_bounds"),
         (GiveBackIgnoresToken, "late_retry_does_nothing"),
         (GiveBackIgnoresToken, "only_the_token_and_only_within_bounds"),
         (GiveBackIgnoresBounds, "only_the_token_and_only_within_bounds"),
@@ -345,7 +349,9 @@ impl Ledger for Broken {
     fn count(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         let mut ahead = match self.fault {
             Fault::CountsFromARangeOfItsOwn => self.ahead.lock().unwrap(),
-            Fault::CountsForgetRaise => self.shared.ahead.lock().unwrap(),
+            Fault::CountsForgetRaise | Fault::CountsFallToRaise | Fault::CountsHeedRaiseWithinTheirRange => {
+                self.shared.ahead.lock().unwrap()
+            }
             _ => return self.reserve(request),
         };
         if request.max_mark < u64::MAX {
@@ -432,6 +438,13 @@ impl Ledger for Broken {
         let mark = self.memory.raise(key, at_least)?;
         match self.fault {
             Fault::RaiseLowers => self.change(key, |mark| mark.mark = at_least),
+            Fault::CountsFallToRaise => self.shared.ahead.lock().unwrap().start = at_least,
+            Fault::CountsHeedRaiseWithinTheirRange => {
+                let mut ahead = self.shared.ahead.lock().unwrap();
+                if ahead.contains(&at_least) {
+                    ahead.start = at_least;
+                }
+            }
             Fault::RaiseKeepsToken => self.change(key, |mark| mark.token = before.and_then(|old| old.token)),
             _ => (),
         }

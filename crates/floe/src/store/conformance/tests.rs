@@ -1,12 +1,15 @@
 //! The cases pass over a store in memory, and fail over every store that is broken on purpose.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::{BTreeMap, Case, Entry, Place, Put, STORE_CASES, Store, StoreRealm, Version, run_store};
-use crate::ledger::LedgerError;
+use super::{
+    BTreeMap, Case, Entry, LedgerError, Place, Put, STORE_CASES, Store, StoreRealm, Version, run_store,
+};
 use crate::ledger::conformance::tests::{meanwhile, missed_by};
+use crate::store::{Counting, Taken};
 
 /// One way to be no store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +22,7 @@ enum Fault {
     VersionIsTheKey,
     VersionsOfOneConnection,
     SwapLooksThenWrites,
+    ReservingAheadLooksThenWrites,
     MakingLooksThenWrites,
     NobodyIsTold,
     ConflictsWithReaders,
@@ -50,6 +54,7 @@ const CAUGHT: &[(Fault, &str)] = {
         (VersionsOfOneConnection, "swaps_only_what_was_read"),
         (SwapLooksThenWrites, "one_swap_wins"),
         (NobodyIsTold, "one_swap_wins"),
+        (ReservingAheadLooksThenWrites, "one_that_reserves_ahead_wins"),
         (MakingLooksThenWrites, "one_of_many_makes_the_record"),
         (ConflictsWithReaders, "only_a_write_of_its_own_record_refuses_a_swap"),
         (ConflictsWithItsNeighbours, "only_a_write_of_its_own_record_refuses_a_swap"),
@@ -100,17 +105,14 @@ impl Toy {
             _ => Version::new(&format!("{key} {number}")),
         }
     }
-}
 
-impl Store for Toy {
-    fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
-        let key = self.key(key);
-        self.calls[0].fetch_add(1, Ordering::SeqCst);
-        let found = self.kept.lock().unwrap().get(&key).and_then(|writes| writes.last().cloned());
-        Ok(found.map(|(number, text)| Entry { version: self.version(&key, number), text }))
-    }
-
-    fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
+    fn swap(
+        &self,
+        key: &str,
+        text: &str,
+        expected: Option<&Version>,
+        looks_first: bool,
+    ) -> Result<Put, LedgerError> {
         let key = self.key(key);
         let text = match self.fault {
             Some(Fault::RecordCutAtTheEnd) if text.len() > 65_535 => &text[..65_535],
@@ -125,11 +127,6 @@ impl Store for Toy {
             is_ignored || found.as_ref().map(|entry| &entry.version) == expected
         };
         let before = self.get(&key)?;
-        let looks_first = self.is(if expected.is_some() {
-            Fault::SwapLooksThenWrites
-        } else {
-            Fault::MakingLooksThenWrites
-        });
         if looks_first {
             meanwhile();
         }
@@ -162,6 +159,21 @@ impl Store for Toy {
         self.calls[1].fetch_add(1, Ordering::SeqCst);
         let is_told = !(self.is(Fault::NobodyIsTold) && number.is_multiple_of(7));
         Ok(if is_told { Put::Done(self.version(&key, number)) } else { Put::Conflict })
+    }
+}
+
+impl Store for Toy {
+    fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
+        let key = self.key(key);
+        self.calls[0].fetch_add(1, Ordering::SeqCst);
+        let found = self.kept.lock().unwrap().get(&key).and_then(|writes| writes.last().cloned());
+        Ok(found.map(|(number, text)| Entry { version: self.version(&key, number), text }))
+    }
+
+    fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
+        let looks_first =
+            if expected.is_some() { Fault::SwapLooksThenWrites } else { Fault::MakingLooksThenWrites };
+        self.swap(key, text, expected, self.is(looks_first))
     }
 
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
@@ -205,8 +217,34 @@ impl Store for Toy {
         Ok(all)
     }
 
+    fn counting(&self) -> Option<&dyn Counting> {
+        Some(self)
+    }
+
     fn describe(&self) -> String {
         "a toy".to_owned()
+    }
+}
+
+/// It loses what is reserved ahead at once, as a store may.
+impl Counting for Toy {
+    fn take(&self, _: &str, _: u64, _: u64, _: u64) -> Result<Taken, LedgerError> {
+        Ok(Taken::Left(None))
+    }
+
+    fn put_ahead(
+        &self,
+        key: &str,
+        text: &str,
+        expected: &Version,
+        _: &str,
+        _: Range<u64>,
+    ) -> Result<Put, LedgerError> {
+        self.swap(key, text, Some(expected), self.is(Fault::ReservingAheadLooksThenWrites))
+    }
+
+    fn skip(&self, _: &str, _: u64) -> Result<(), LedgerError> {
+        Ok(())
     }
 }
 
