@@ -106,7 +106,10 @@ impl Queries for Remote<Database> {
         let outcome = self.ask(move |link| Box::pin(async move { link.query(&sql, &values).await }));
         outcome.map_err(|trouble| match trouble {
             Trouble::Store(error) => trouble::of(&error),
-            other => QueryError { code: None, text: self.words(other).to_string(), is_whole: true },
+            other => {
+                let error = self.words(other);
+                QueryError { code: None, text: error.to_string(), ledger: Some(error) }
+            }
         })
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt::{self, Display};
 use std::thread;
 
+use floe::ledger::LedgerError;
+
 /// A PostgreSQL database, over any connections that a program has to it: see [`Postgres::over`](super::Postgres::over).
 ///
 /// A call blocks, and may come from any thread. It needs no session setting, and two calls need not use the same
@@ -42,8 +44,8 @@ pub type Row = Vec<Option<String>>;
 pub struct QueryError {
     pub(super) code: Option<String>,
     pub(super) text: String,
-    /// Whether the text already says what to do.
-    pub(super) is_whole: bool,
+    /// What the ledger says of it, if that is known: the connection was refused, or gave no answer in time.
+    pub(super) ledger: Option<LedgerError>,
 }
 
 impl Display for QueryError {
@@ -62,7 +64,7 @@ impl QueryError {
     /// The error's text, with PostgreSQL's code for it (`42P01`, its SQLSTATE) if PostgreSQL reports it. By the code,
     /// floe distinguishes a missing table from a server that is down. [`Queries`] has an example.
     pub fn new(code: Option<&str>, text: impl Display) -> Self {
-        Self { code: code.map(str::to_owned), text: text.to_string(), is_whole: false }
+        Self { code: code.map(str::to_owned), text: text.to_string(), ledger: None }
     }
 
     /// An error without a code comes from the program's client, not from the database.

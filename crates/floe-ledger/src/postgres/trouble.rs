@@ -30,6 +30,9 @@ pub(super) fn at_open(error: &QueryError, shown: &str) -> OpenError {
 
 /// While a process runs, a password may be changed, and a right withdrawn and given again: try again later.
 pub(super) fn at_work(error: &QueryError, shown: &str) -> LedgerError {
+    if let Some(error) = &error.ledger {
+        return error.clone();
+    }
     match error.code.as_deref().map(SqlState::from_code) {
         Some(code) if is_missing(&code) => LedgerError::Unfit(format!(
             "{shown} lacks tables of floe ({error}): restore them from a backup, then {RAISE}"
@@ -39,9 +42,6 @@ pub(super) fn at_work(error: &QueryError, shown: &str) -> LedgerError {
 }
 
 fn sentence(shown: &str, error: &QueryError) -> String {
-    if error.is_whole {
-        return error.text.clone();
-    }
     let way_out = way_out(error).unwrap_or(LOOK);
     format!("{shown}: {error}; {way_out}")
 }
