@@ -30,6 +30,9 @@ const FORMER: &[&[&str]] = &[
     &["HSET", "floe:{test}:m:n/damaged", "previous", "0", "start", "0", "mark", "1e3", "token", ""],
     // An operator has set it by hand: a range above its end begins there.
     &["HSET", "floe:{test}:m:n/lowered", "previous", "7", "start", "9", "mark", "007", "token", ""],
+    // Its numbers have another order as texts.
+    &["HSET", "floe:{test}:m:n/tens", "previous", "8", "start", "9", "mark", "10", "token", TOKEN],
+    &["ZADD", "floe:{test}:records", "0", "n/tens"],
     &["ZADD", "floe:{test}:records", "0", "n/orders", "0", "n/visits", "0", "n/unbound", "0", "n/eaten"],
     &["ZADD", "floe:{test}:records", "0", "s/10/693", "0", "s/10/1000", "0", "n/damaged", "0", "n/lowered"],
     &["ZADD", "floe:{test}:names", "0", "orders", "0", "visits", "0", "flakes", "0", "eaten"],
@@ -104,6 +107,7 @@ fn all_of_a_realm_is_moved() {
         [
             ("n/lowered", 7, None),
             ("n/orders", 3, Some("a\\b\nc")),
+            ("n/tens", 10, None),
             ("n/unbound", 18_014_398_509_481_985, None),
             ("n/visits", 165, None),
             ("s/10/693", 1_795_462_660_755, Some("host=db-1 pid=11984 订单")),
@@ -113,8 +117,10 @@ fn all_of_a_realm_is_moved() {
     let of = |key: &Key| Reserve { key: key.clone(), ..ask(1) };
     // A call that had no answer before is answered now, with its range.
     let token = Token::from_bytes(u128::from_str_radix(TOKEN, 16).unwrap().to_be_bytes()).unwrap();
-    let again = ledger.reserve(&Reserve { token, ..of(&key("orders")) });
-    assert_eq!(again, Ok(Reply::Got { start: 2, end: 3, previous_mark: 1 }));
+    for (name, start) in [("orders", 2), ("tens", 9)] {
+        let again = ledger.reserve(&Reserve { token, ..of(&key(name)) });
+        assert_eq!(again, Ok(Reply::Got { start, end: start + 1, previous_mark: start - 1 }), "{name}");
+    }
     // The ranges continue.
     assert_eq!(got(&*ledger, &of(&key("orders"))), (3, 4));
     assert_eq!(

@@ -140,6 +140,27 @@ fn every_call_on_a_record_looks_whether_its_realm_is_still_there() {
     }
 }
 
+/// Calls that write nothing: the scripts refuse the others.
+#[test]
+fn a_realm_that_a_newer_floe_has_taken_over_is_read_no_more() {
+    let server = Redis::start(&[]);
+    let ledger = open(&server.url());
+    let name = Name::new("orders").unwrap();
+    ledger.bind(&name, "definition", true).unwrap();
+    let request = ask(5);
+    got(&*ledger, &request);
+    server.cli(&["HSET", "floe:{test}", "version", "3"]);
+    for outcome in [
+        ledger.reserve(&request).map(drop),
+        ledger.reserve(&Reserve { max_mark: 4, ..ask(1) }).map(drop),
+        ledger.definition(&name).map(drop),
+        ledger.bind(&name, "definition", true).map(drop),
+    ] {
+        let Err(LedgerError::Unfit(text)) = outcome else { panic!("{outcome:?}") };
+        says(&text, &["newer floe", "version 3"]);
+    }
+}
+
 #[test]
 fn a_record_that_something_ate_is_missed() {
     let server = Redis::start(&[]);
