@@ -4,9 +4,12 @@ use std::collections::HashMap;
 use std::fs;
 use std::time::Duration;
 
+use floe::ledger::LedgerError;
+
 use super::connect::{Verdict, judge};
 use super::layout::record;
-use super::url::Settings;
+use super::trouble::{Fault, at_open, at_work};
+use super::url::{Endpoint, Settings};
 use crate::OpenError;
 use crate::remote::ssl_mode::Use;
 use crate::remote::tests::golden;
@@ -178,6 +181,16 @@ fn releases_that_lose_what_they_acknowledged_are_known() {
     }
     for version in ["3.3.27", "2.3.8", "0.4.9", "", "3.5", "x"] {
         assert!(matches!(judge(version), Verdict::Unfit(_)), "{version}");
+    }
+}
+
+/// etcd's code 15 is the loss of data.
+#[test]
+fn members_that_have_lost_data_stop_the_ledger() {
+    let fault = Fault::refused(&Endpoint::new("member", 2379).unwrap(), 15, "etcdserver: corrupt cluster");
+    for told in [at_work(&fault).into(), at_open(&fault)] {
+        let OpenError::Ledger(LedgerError::Unfit(text)) = told else { panic!("{told:?}") };
+        assert!(text.contains("etcd at member:2379: etcdserver: corrupt cluster; its members"), "{text}");
     }
 }
 

@@ -7,20 +7,29 @@ use floe_ledger::OpenError;
 use super::{Etcd, open, prefix, refused, url};
 use crate::{ask, got, orders, says};
 
-/// Lets in nobody but `root` and `floe`, who may do what docs/ledgers.md says.
-fn with_users(server: &Etcd) {
-    for command in [
-        "user add root:root",
-        "user grant-role root root",
-        "role add floe",
-        "role grant-permission floe readwrite --prefix /floe/",
-        "user add floe:right",
-        "user grant-role floe floe",
-        "user add stranger:right",
-        "auth enable",
-    ] {
-        server.control(&command.split(' ').collect::<Vec<_>>());
+/// Lets in nobody but `root`, `stranger`, who has no rights, and `user`, who may read and write these keys.
+pub(super) fn let_in(server: &Etcd, user: &str, keys: &[&str]) {
+    let control = |command: &str| server.control(&command.split(' ').collect::<Vec<_>>());
+    control("user add root:root");
+    control("user grant-role root root");
+    control("user add stranger:right");
+    control(&format!("role add {user}"));
+    for key in keys {
+        control(&format!("role grant-permission {user} readwrite {key}"));
     }
+    control(&format!("user add {user}:right"));
+    control(&format!("user grant-role {user} {user}"));
+    control("auth enable");
+}
+
+/// Lets in `floe`, who may do what docs/ledgers.md says.
+fn with_users(server: &Etcd) {
+    let_in(server, "floe", &["--prefix /floe/"]);
+}
+
+/// The URL of the user `one`.
+pub(super) fn url_of_one(server: &Etcd) -> String {
+    format!("etcd://one:right@127.0.0.1:{}/floe", server.port())
 }
 
 #[test]
@@ -59,24 +68,30 @@ fn who_may_read_one_realm_alone_is_told_of_no_other() {
     let name = Name::new("orders").unwrap();
     open(&server.url());
     floe_ledger::open_in(&server.url(), "other").unwrap().bind(&name, "uuid4", false).unwrap();
-    for command in [
-        "user add root:root",
-        "user grant-role root root",
-        "role add one",
-        "role grant-permission one readwrite /floe/version",
-        "role grant-permission one readwrite /floe/realm/test",
-        "role grant-permission one readwrite --prefix /floe/mark/test/",
-        "role grant-permission one readwrite --prefix /floe/made/test/",
-        "role grant-permission one readwrite --prefix /floe/definition/test/",
-        "user add one:right",
-        "user grant-role one one",
-        "auth enable",
-    ] {
-        server.control(&command.split(' ').collect::<Vec<_>>());
-    }
-    let ledger = open(&format!("etcd://one:right@127.0.0.1:{}/floe", server.port()));
+    let keys = [
+        "/floe/version",
+        "/floe/realm/test",
+        "--prefix /floe/mark/test/",
+        "--prefix /floe/made/test/",
+        "--prefix /floe/definition/test/",
+    ];
+    let_in(&server, "one", &keys);
+    let ledger = open(&url_of_one(&server));
     assert_eq!(ledger.in_other_realms(&name), Ok(Vec::new()));
     assert_eq!(got(&*ledger, &ask(1)), (0, 1));
+}
+
+/// Whoever raises every mark would raise none.
+#[test]
+fn a_list_of_records_that_may_not_be_read_is_an_error_and_not_empty() {
+    let server = Etcd::start(&[]);
+    got(&*open(&server.url()), &ask(1));
+    let_in(&server, "one", &["/floe/version", "/floe/realm/test"]);
+    let ledger = open(&url_of_one(&server));
+    for outcome in [ledger.list("", "", 9).map(drop), ledger.names("", 9).map(drop)] {
+        let Err(LedgerError::Unavailable(text)) = outcome else { panic!("{outcome:?}") };
+        says(&text, &["permission denied", "docs/ledgers.md"]);
+    }
 }
 
 #[test]

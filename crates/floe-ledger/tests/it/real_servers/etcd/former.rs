@@ -10,7 +10,8 @@ use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve, Token};
 use floe_ledger::{OpenError, Opening};
 use floe_testbed::Proxy;
 
-use super::{Etcd, open, prefix, url};
+use super::checks::{let_in, url_of_one};
+use super::{Etcd, open, prefix, refused, url};
 use crate::real_servers::faults::at_last;
 use crate::{ask, got, says};
 
@@ -231,6 +232,19 @@ fn a_former_floe_that_runs_on_reserves_nothing_beside_the_records() {
         let all: Vec<_> = before.iter().chain(after).collect();
         assert!(all.windows(2).all(|pair| pair[0].1 == pair[1].0), "{all:?}");
     }
+}
+
+/// A folder that may not be read is not an empty one: what is in it would stay behind.
+#[test]
+fn a_realm_of_which_a_part_may_not_be_read_is_not_moved() {
+    let server = Etcd::start(&[]);
+    former(&server, "/floe");
+    let keys =
+        ["/floe/version", "/floe/realm/test", "--prefix /floe/mark/test/", "--prefix /floe/made/test/"];
+    let_in(&server, "one", &keys);
+    says(&refused(&url_of_one(&server)), &["permission denied", "docs/ledgers.md"]);
+    server.control(&["--user=root:root", "auth", "disable"]);
+    drop(is_moved(&server, "/floe"));
 }
 
 /// Wherever a process that moves a realm ends, no former floe can reserve, and the next process goes on.
