@@ -165,3 +165,23 @@ impl Drop for Waiting<'_> {
         self.0.waiting.fetch_sub(1, Ordering::AcqRel);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_was_forked_runs_nothing_on_its_parents_connections() {
+        let mut driver = Driver::start("floe-test", "test:", Box::pin(std::future::ready(()))).unwrap();
+        let mut runs = 0;
+        for (is_forked, expected) in [(false, 1), (true, 1)] {
+            driver.process = std::process::id() + u32::from(is_forked);
+            let outcome = driver.wait(Duration::from_secs(60), async {
+                runs += 1;
+                Ok::<(), Trouble<()>>(())
+            });
+            assert_eq!(matches!(outcome, Err(Trouble::NoThread)), is_forked, "{outcome:?}");
+            assert_eq!(runs, expected);
+        }
+    }
+}

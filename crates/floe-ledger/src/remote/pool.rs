@@ -319,6 +319,46 @@ mod tests {
         }
     }
 
+    /// A server that is down, and counts who came.
+    struct Down(AtomicU64, Reach);
+
+    impl Connect for Down {
+        type Link = ();
+        type Error = ();
+
+        fn reach(&self) -> &Reach {
+            &self.1
+        }
+
+        async fn connect(&self, _: Wanted<'_>) -> Result<Connected<()>, Trouble<()>> {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Err(Trouble::Store(()))
+        }
+
+        fn is_closed((): &()) -> bool {
+            false
+        }
+
+        fn at_work(&self, (): ()) -> LedgerError {
+            LedgerError::Unavailable("down".to_owned())
+        }
+    }
+
+    /// Otherwise each caller would connect in a loop for as long as the server is down.
+    #[tokio::test]
+    async fn after_a_failed_connect_nobody_comes_before_the_pause_is_over() {
+        let pool = Pool::new(Down(AtomicU64::new(0), reach()), Opening::of("shop"));
+        assert!(pool.lease().await.is_err());
+        let moment = pool.pace().not_before.unwrap();
+        // A slow machine may have come past the pause already, but not past this.
+        pool.pace().not_before = Some(moment + Duration::from_secs(3600));
+        assert!(timeout(Duration::ZERO, pool.lease()).await.is_err(), "it waits");
+        assert_eq!(pool.connect.0.load(Ordering::SeqCst), 1);
+        pool.pace().not_before = None;
+        assert!(pool.lease().await.is_err());
+        assert_eq!((pool.connect.0.load(Ordering::SeqCst), pool.pace().failures), (2, 2));
+    }
+
     #[test]
     fn pauses_grow_to_half_a_second_and_differ_by_up_to_half() {
         let spans = [20, 40, 80, 160, 320, 500, 500].map(Duration::from_millis);

@@ -141,3 +141,115 @@ impl Link {
         Fault::new(&self.http.server, text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use floe::ledger::{Key, Ledger, MAX_MARK, Memory, Reply, Reserve};
+    use floe_testbed::http_stub;
+
+    use crate::offer::Offer;
+    use crate::served::{Served, open_url};
+
+    use super::*;
+
+    /// Listens for a floe server on this store. `change` makes of its answers what the caller gets.
+    fn server(store: &Memory, change: impl Fn(Said) -> Said + Send + Sync + 'static) -> u16 {
+        let store = store.clone();
+        let offer = Offer::new(move |_| Ok(Box::new(store.clone())));
+        http_stub(move |_, question| {
+            let answered = offer.answer("shop", &|_| true, question).unwrap();
+            let said = change(serde_json::from_slice(&answered.body).unwrap());
+            let body = serde_json::to_vec(&said).unwrap();
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+            [head.as_bytes(), &body].concat()
+        })
+    }
+
+    fn open(servers: &[u16]) -> Result<Served, OpenError> {
+        let servers: Vec<_> = servers.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+        open_url(&format!("floe://:floe_1@{}", servers.join(",")), &Opening::of("shop"))
+    }
+
+    fn request() -> Reserve {
+        let (key, token) = (Key::slot(10, 7), Token::random().unwrap());
+        Reserve { key, floor: 0, count: 5, max_mark: MAX_MARK, token, create: true, note: None }
+    }
+
+    #[test]
+    fn an_answer_of_another_realm_or_of_none_is_not_taken() {
+        let instead = Arc::new(Mutex::new(None));
+        let by = Arc::clone(&instead);
+        let ledger = open(&[server(&Memory::default(), move |said| match &*by.lock().unwrap() {
+            Some(realm_id) => Said { realm_id: Option::clone(realm_id), ..said },
+            None => said,
+        })]);
+        let (ledger, request) = (ledger.unwrap(), request());
+        *instead.lock().unwrap() = Some(Some("another".to_owned()));
+        let outcome = ledger.reserve(&request);
+        assert!(
+            matches!(&outcome, Err(LedgerError::Unfit(text)) if text.contains("is not the one that it was")),
+            "{outcome:?}"
+        );
+        *instead.lock().unwrap() = Some(None);
+        let outcome = ledger.reserve(&request);
+        assert!(
+            matches!(&outcome, Err(LedgerError::Unavailable(text)) if text.contains("answers for no realm")),
+            "{outcome:?}"
+        );
+        *instead.lock().unwrap() = None;
+        assert_eq!(ledger.reserve(&request), Ok(Reply::Got { start: 0, end: 5, previous_mark: 0 }));
+    }
+
+    /// Two servers on one store, which number `cut` of them cannot reach, and the number of the last one that was asked.
+    #[derive(Clone, Default)]
+    struct Two {
+        cut: Arc<Mutex<Option<usize>>>,
+        asked: Arc<Mutex<usize>>,
+    }
+
+    impl Two {
+        fn start(&self) -> [u16; 2] {
+            let store = Memory::default();
+            [0, 1].map(|number| {
+                let two = self.clone();
+                server(&store, move |said| {
+                    *two.asked.lock().unwrap() = number;
+                    match *two.cut.lock().unwrap() == Some(number) {
+                        true => Said { answer: Answer::Unavailable("cut off".to_owned()), ..said },
+                        false => said,
+                    }
+                })
+            })
+        }
+    }
+
+    #[test]
+    fn a_server_that_cannot_reach_its_store_any_more_is_left_for_the_other_one() {
+        let two = Two::default();
+        let ledger = open(&two.start()).unwrap();
+        for _ in 0..4 {
+            let asked = *two.asked.lock().unwrap();
+            *two.cut.lock().unwrap() = Some(asked);
+            let outcome = ledger.clock();
+            assert!(
+                matches!(&outcome, Err(LedgerError::Unavailable(text)) if text == "cut off"),
+                "{outcome:?}"
+            );
+            assert!(ledger.clock().is_ok(), "the other one works");
+            assert_ne!(*two.asked.lock().unwrap(), asked);
+        }
+    }
+
+    /// The first server is a random one.
+    #[test]
+    fn an_opening_passes_over_a_server_that_cannot_reach_its_store() {
+        let two = Two { cut: Arc::new(Mutex::new(Some(0))), ..Two::default() };
+        let servers = two.start();
+        for _ in 0..12 {
+            assert!(open(&servers).is_ok());
+        }
+        assert!(open(&servers[..1]).is_err());
+    }
+}
