@@ -181,3 +181,54 @@ impl Link {
         words::is_gone(&self.shown, &format!("the realm's node {root}")).into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+
+    use super::*;
+
+    /// A session of a ledger, and the server's end of it.
+    async fn link(heard: &Arc<AtomicI64>) -> (Link, DuplexStream) {
+        let (stream, mut server) = duplex(1 << 10);
+        let begun = [&36_i32.to_be_bytes()[..], &[0; 4], &10_000_i32.to_be_bytes(), &[0; 28]].concat();
+        server.write_all(&begun).await.unwrap();
+        let session = Session::begin(Box::new(stream)).await.unwrap();
+        let (heard, shown) = (Arc::clone(heard), "zookeeper:".into());
+        (Link { session, heard, access: Access::World, shown }, server)
+    }
+
+    async fn ask(link: &mut Link) -> Result<Reply, Trouble> {
+        link.settle_one(Request::All(vec![Request::Exists { path: "/floe" }])).await
+    }
+
+    /// Waits for a request, and answers it with the transaction number `zxid`.
+    async fn answer(server: &mut DuplexStream, zxid: i64) {
+        let number = loop {
+            let length = server.read_i32().await.unwrap();
+            let number = server.read_i32().await.unwrap();
+            server.read_exact(&mut vec![0; usize::try_from(length - 4).unwrap()]).await.unwrap();
+            // The others are pings, and the first frame of the session.
+            if number > 0 {
+                break number;
+            }
+        };
+        let head = [16, number].map(i32::to_be_bytes).concat();
+        server.write_all(&[&head, &zxid.to_be_bytes()[..], &[0; 4]].concat()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_comes_late_takes_nothing_back() {
+        let heard = Arc::default();
+        let (mut slow, mut its_server) = link(&heard).await;
+        let (mut quick, mut other_server) = link(&heard).await;
+        let (late, early) = tokio::join!(ask(&mut slow), async {
+            let (early, ()) = tokio::join!(ask(&mut quick), answer(&mut other_server, 7));
+            answer(&mut its_server, 5).await;
+            early
+        });
+        assert!(late.is_ok() && early.is_ok(), "both were asked before: {late:?} {early:?}");
+        let (older, ()) = tokio::join!(ask(&mut slow), answer(&mut its_server, 6));
+        assert!(matches!(older, Err(Trouble::Ledger(LedgerError::Unfit(_)))), "{older:?}");
+    }
+}

@@ -204,4 +204,18 @@ mod tests {
         assert_eq!(answered.try_recv(), Ok(vec![reply(1), reply(2)]));
         assert!(take(reply(3), &mut waiting).is_err(), "nothing was asked");
     }
+
+    /// Otherwise the first call after a silent cut would wait for all of its time.
+    #[tokio::test]
+    async fn a_server_that_answers_no_pings_loses_its_connection() {
+        let (stream, mut server) = tokio::io::duplex(1 << 10);
+        let (_calls, batches) = mpsc::channel(1);
+        let mut pings = jute::ping().repeat(10);
+        tokio::select! {
+            ended = drive(Box::new(stream), batches, Duration::from_millis(1)) => {
+                assert!(matches!(&ended, Err(Error::Closed(why)) if why == "it answers no pings"), "{ended:?}");
+            }
+            read = server.read_exact(&mut pings) => panic!("ten pings without an answer: {read:?}"),
+        }
+    }
 }

@@ -9,7 +9,7 @@ use std::thread;
 
 use floe::Name;
 use floe::ledger::conformance;
-use floe::ledger::{Ledger, LedgerError};
+use floe::ledger::{Key, Ledger, LedgerError, Reserve};
 use floe_ledger::{OpenError, Opening};
 use floe_testbed::{Dynalite, Moto, Proxy};
 use serde_json::{Value, json};
@@ -77,6 +77,18 @@ fn a_slot_whose_record_somebody_deleted_stays_missing() {
         let key = format!(r#"{{"folder":{{"S":"mark/test"}},"name":{{"S":"{key}"}}}}"#);
         server.aws(&format!("delete-item --table-name ids --key {key}"));
     });
+}
+
+/// DynamoDB ends each page at a megabyte, as Dynalite does.
+#[test]
+fn a_page_that_is_shorter_than_asked_for_is_not_the_last_one() {
+    let server = Dynalite::start(&[]);
+    let ledger = open(&Dynalite::url_at(server.port(), ""));
+    let note = Some("x".repeat(60 << 10));
+    for worker in 0..20 {
+        got(&*ledger, &Reserve { key: Key::slot(10, worker), note: note.clone(), ..ask(1) });
+    }
+    assert_eq!(ledger.list("", "", 100).unwrap().len(), 20);
 }
 
 #[test]

@@ -89,6 +89,20 @@ fn the_record_of_a_name_that_was_deleted_is_missing() {
     assert_eq!(got(&*open(&url), &ask(5)), (0, 5));
 }
 
+#[test]
+fn a_record_that_may_not_be_written_is_no_conflict_with_others() {
+    let ((url, path), server) = (fresh_url(), Zookeeper::shared());
+    let ledger = open(&url);
+    got(&*ledger, &ask(5));
+    let record = only_child(&only_child(&format!("{path}/test/{}/marks", ledger.realm_id().unwrap())));
+    server.cli(&["setAcl", &record, "world:anyone:ra"]);
+    let outcome = ledger.reserve(&ask(1));
+    let Err(LedgerError::Unavailable(text)) = outcome else { panic!("{outcome:?}") };
+    says(&text, &["NoAuth", "getAcl"]);
+    server.cli(&["setAcl", &record, "world:anyone:cdrwa"]);
+    assert_eq!(got(&*ledger, &ask(1)), (5, 6));
+}
+
 /// Copies a folder of the server's while it is stopped.
 fn copy_at_rest(server: &Zookeeper, from: &str, to: &str) {
     server.stop();
