@@ -165,6 +165,41 @@ fn what_can_be_put_right_on_the_server_is_looked_at_anew() {
     }
 }
 
+/// A count that reserved instead would take numbers behind those that are reserved ahead.
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_count_takes_the_next_number_whoever_counts() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let url = format!("sqlite:{}", dir.path().join("ids.db").display());
+    let (store, name) = (Opening::of("shop").open(&url).unwrap(), Name::new("visits").unwrap());
+    store.bind(&name, "counter", true).unwrap();
+    let offer = Offer::new(move |opening| opening.open(&url));
+    let id = say(&offer, "shop", None, enter(false)).realm_id;
+    let request = || Reserve {
+        key: Key::name(&name),
+        floor: 0,
+        count: 1,
+        max_mark: u64::MAX,
+        token: Token::random().unwrap(),
+        create: false,
+        note: None,
+    };
+    // The store reserves ahead once somebody counts again and again.
+    for number in 0..64 {
+        let start = match number % 8 {
+            7 => match say(&offer, "shop", id.as_deref(), Call::Count(Wanted::from(&request()))).answer {
+                Answer::Got { start, .. } => start,
+                answer => panic!("{answer:?}"),
+            },
+            _ => match store.count(&request()).unwrap() {
+                Reply::Got { start, .. } => start,
+                reply @ Reply::Refused { .. } => panic!("{reply:?}"),
+            },
+        };
+        assert_eq!(start, number);
+    }
+}
+
 #[cfg(feature = "sqlite")]
 #[test]
 fn of_several_realms_the_unfit_one_alone_is_closed() {
