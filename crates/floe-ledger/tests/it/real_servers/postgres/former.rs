@@ -39,7 +39,7 @@ fn told_by(sql: &str) -> String {
 
 #[test]
 fn tables_of_the_second_version_are_taken_over_under_a_floe_that_runs_on() {
-    let (server, schema) = (Postgres::shared(), schema());
+    let schema = schema();
     let url = former(&schema);
     // An opening that only looks changes nothing.
     says(&floe_ledger::open_existing(&url, "test").err().unwrap(), &["older floe (version 2)", "floe serve"]);
