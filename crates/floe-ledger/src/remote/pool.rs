@@ -247,19 +247,30 @@ mod tests {
         }
     }
 
-    /// A server that accepts connections and says nothing.
-    struct Silent(Reach);
+    /// A server that is down, or accepts connections and says nothing. It counts who came.
+    struct Useless {
+        reach: Reach,
+        is_down: bool,
+        came: AtomicU64,
+    }
 
-    impl Connect for Silent {
+    impl Useless {
+        fn pool(reach: Reach, is_down: bool) -> Pool<Self> {
+            Pool::new(Self { reach, is_down, came: AtomicU64::new(0) }, Opening::of("shop"))
+        }
+    }
+
+    impl Connect for Useless {
         type Link = ();
         type Error = ();
 
         fn reach(&self) -> &Reach {
-            &self.0
+            &self.reach
         }
 
         async fn connect(&self, _: Wanted<'_>) -> Result<Connected<()>, Trouble<()>> {
-            std::future::pending().await
+            self.came.fetch_add(1, Ordering::SeqCst);
+            if self.is_down { Err(Trouble::Store(())) } else { std::future::pending().await }
         }
 
         fn is_closed((): &()) -> bool {
@@ -275,7 +286,7 @@ mod tests {
     async fn to_connect_takes_no_longer_than_its_own_bound() {
         let mut reach = reach();
         reach.bounds.connect = Duration::ZERO;
-        let pool = Pool::new(Silent(reach), Opening::of("shop"));
+        let pool = Useless::pool(reach, false);
         let Err(trouble) = pool.lease().await else { panic!("nobody answers") };
         assert!(matches!(trouble, Trouble::Timeout(Duration::ZERO)), "{trouble:?}");
     }
@@ -319,44 +330,19 @@ mod tests {
         }
     }
 
-    /// A server that is down, and counts who came.
-    struct Down(AtomicU64, Reach);
-
-    impl Connect for Down {
-        type Link = ();
-        type Error = ();
-
-        fn reach(&self) -> &Reach {
-            &self.1
-        }
-
-        async fn connect(&self, _: Wanted<'_>) -> Result<Connected<()>, Trouble<()>> {
-            self.0.fetch_add(1, Ordering::SeqCst);
-            Err(Trouble::Store(()))
-        }
-
-        fn is_closed((): &()) -> bool {
-            false
-        }
-
-        fn at_work(&self, (): ()) -> LedgerError {
-            LedgerError::Unavailable("down".to_owned())
-        }
-    }
-
     /// Otherwise each caller would connect in a loop for as long as the server is down.
     #[tokio::test]
     async fn after_a_failed_connect_nobody_comes_before_the_pause_is_over() {
-        let pool = Pool::new(Down(AtomicU64::new(0), reach()), Opening::of("shop"));
+        let pool = Useless::pool(reach(), true);
         assert!(pool.lease().await.is_err());
         let moment = pool.pace().not_before.unwrap();
         // A slow machine may have come past the pause already, but not past this.
         pool.pace().not_before = Some(moment + Duration::from_secs(3600));
         assert!(timeout(Duration::ZERO, pool.lease()).await.is_err(), "it waits");
-        assert_eq!(pool.connect.0.load(Ordering::SeqCst), 1);
+        assert_eq!(pool.connect.came.load(Ordering::SeqCst), 1);
         pool.pace().not_before = None;
         assert!(pool.lease().await.is_err());
-        assert_eq!((pool.connect.0.load(Ordering::SeqCst), pool.pace().failures), (2, 2));
+        assert_eq!((pool.connect.came.load(Ordering::SeqCst), pool.pace().failures), (2, 2));
     }
 
     #[test]

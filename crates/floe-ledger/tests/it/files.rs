@@ -536,12 +536,18 @@ pub(crate) fn checkpointed(ledger: &Sqlite) {
     }
 }
 
-#[test]
-fn a_backup_that_is_copied_over_the_file_in_place_stops_everybody() {
+/// A used ledger, its path, and that of a backup of it.
+fn backed_up() -> (TempDir, PathBuf, PathBuf) {
     let (dir, path) = place();
     used(&path);
     let backup = dir.path().join("backup.db");
     fs::copy(&path, &backup).unwrap();
+    (dir, path, backup)
+}
+
+#[test]
+fn a_backup_that_is_copied_over_the_file_in_place_stops_everybody() {
+    let (dir, path, backup) = backed_up();
     let (first, second) = (Sqlite::open(&path).unwrap(), Sqlite::open(&path).unwrap());
     checkpointed(&first);
     let seen = got(&second, &ask(1));
@@ -572,10 +578,7 @@ fn a_backup_that_is_copied_over_the_file_in_place_stops_everybody() {
 
 #[test]
 fn a_backup_that_is_put_back_before_the_ledger_is_closed_is_noticed_at_the_next_start() {
-    let (dir, path) = place();
-    used(&path);
-    let backup = dir.path().join("backup.db");
-    fs::copy(&path, &backup).unwrap();
+    let (_dir, path, backup) = backed_up();
     let ledger = Sqlite::open(&path).unwrap();
     checkpointed(&ledger);
     copy_over(&backup, &path);
@@ -590,10 +593,7 @@ fn a_backup_that_is_put_back_before_the_ledger_is_closed_is_noticed_at_the_next_
 /// What the file itself holds is looked at after one write, too.
 #[test]
 fn a_backup_without_a_turn_that_is_copied_over_the_file_in_place_stops_its_ledger() {
-    let (dir, path) = place();
-    used(&path);
-    let backup = dir.path().join("backup.db");
-    fs::copy(&path, &backup).unwrap();
+    let (_dir, path, backup) = backed_up();
     // As of an older floe.
     Connection::open(&backup).unwrap().execute_batch("DROP TABLE turn; VACUUM").unwrap();
     let ledger = Sqlite::open(&path).unwrap();

@@ -567,8 +567,9 @@ fn a_name_whose_clock_is_refused_is_in_no_trouble_with_a_ledger_that_does_not_sa
     assert_eq!(rig.node.groups[0].trouble(), None);
 }
 
-/// A node that has a window, since its floe has heard of the ledger's clock by itself, while the node's own question failed.
-fn told_by_the_floe() -> (Rig, Arc<Stream>) {
+/// It has a window, since its floe has heard of the ledger's clock by itself, while the node's own question failed.
+#[test]
+fn a_node_that_nobody_asks_for_anything_does_not_look_again_at_once_in_a_new_era() {
     let (mut rig, stream) = by_hand();
     rig.mint(&stream);
     let asked = question(&mut rig);
@@ -577,12 +578,6 @@ fn told_by_the_floe() -> (Rig, Arc<Stream>) {
     rig.settle();
     assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
     fail(&mut rig, asked);
-    (rig, stream)
-}
-
-#[test]
-fn a_node_that_nobody_asks_for_anything_does_not_look_again_at_once_in_a_new_era() {
-    let (mut rig, _stream) = told_by_the_floe();
     rig.hands.pass(400);
     rig.clock.invalidate();
     rig.step();
