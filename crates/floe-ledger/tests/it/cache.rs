@@ -80,7 +80,7 @@ impl Behind {
         reserves.into_iter().filter(|request| !request.key.as_str().starts_with(Key::CACHES)).collect()
     }
 
-    /// How many positions below `end` it gave to a token that had got a range before, and another since.
+    /// How many positions of names, below `end`, it gave to a token that had got a range before, and another since.
     fn given_again(&self, end: u64) -> u64 {
         let given = self.given.lock().unwrap();
         let later = given.iter().zip(given.iter().skip(1)).filter(|(one, next)| one.0 == next.0);
@@ -115,12 +115,13 @@ fn cut_off() -> LedgerError {
 impl Ledger for Behind {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         self.reserves.lock().unwrap().push(request.clone());
-        if request.key.as_str().starts_with(Key::NAMES) {
+        let is_of_a_name = request.key.as_str().starts_with(Key::NAMES);
+        if is_of_a_name {
             let before = self.before.lock().unwrap().take();
             before.into_iter().for_each(|before| before());
         }
         let reply = self.reach().and_then(|store| self.answered(store.reserve(request)));
-        if let Ok(Reply::Got { start, end, .. }) = reply {
+        if is_of_a_name && let Ok(Reply::Got { start, end, .. }) = reply {
             self.given.lock().unwrap().insert((*request.token.as_bytes(), start, end));
         }
         if request.key.as_str().starts_with(Key::CACHES) {
