@@ -59,6 +59,10 @@ pub mod offer;
 mod opening;
 #[cfg_attr(not(all(feature = "mysql", feature = "redis", feature = "sqlite")), allow(dead_code))]
 mod options;
+#[cfg(any(feature = "remote", feature = "sqlite"))]
+// SQLite alone uses only a part of it.
+#[cfg_attr(not(any(feature = "cache", feature = "remote")), allow(dead_code))]
+mod pauses;
 #[cfg(feature = "postgres-no-tls")]
 pub mod postgres;
 #[cfg(feature = "redis")]
@@ -289,8 +293,8 @@ mod tests {
     #[test]
     fn the_pages_say_the_limits() {
         assert_eq!([pool::CONNECTIONS, usize::from(served::MOST_SERVERS), object::url::RETRIES], [4, 4, 3]);
-        assert_eq!([pool::LONGEST_PAUSE, cache::PATIENCE], [Duration::from_millis(500); 2]);
-        assert_eq!(cache::top_up::LONGEST_PAUSE, Duration::from_secs(2));
+        assert_eq!([pool::PAUSES.longest, cache::PATIENCE], [Duration::from_millis(500); 2]);
+        assert_eq!(cache::top_up::PAUSES.longest, Duration::from_secs(2));
         let moved = mysql::schema::MOVED_A_SECOND;
         let (moved, writes) = (format!("{},000", moved / 1_000), witness::FLUSHED_EVERY);
         let [writes, ahead] =

@@ -1,19 +1,19 @@
 //! A cache's only thread. It refills what runs low before a caller has to wait for it.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use floe::ledger::{Key, LedgerError};
 
+use crate::pauses::{self, Pauses};
+
 /// At most this many keys wait for a refill. A key that finds no room returns with its next reservation.
 const MOST: usize = 1024;
 
-/// The pause after the first failure, and the longest one.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// After failures of the ledger behind the cache.
+pub(crate) const PAUSES: Pauses =
+    Pauses { first: Duration::from_millis(50), longest: Duration::from_secs(2) };
 
 /// A refill of one key.
 #[derive(Clone, Debug)]
@@ -92,13 +92,9 @@ impl Queue {
         self.state().wishes.entry(wish.key.clone()).or_insert(wish);
     }
 
-    /// Pauses double. Each is shortened at random by up to half, so that the caches of a fleet do not come back together.
     fn pause(&self, failures: u32) {
-        let pause = (FIRST_PAUSE * (1 << failures.min(6))).min(LONGEST_PAUSE);
-        // Only fairness depends on this randomness.
-        let part = u32::try_from(RandomState::new().hash_one(failures) % 1024).unwrap_or(0);
+        let wait = PAUSES.after(failures, pauses::random());
         let waits = |state: &mut State| !state.over;
-        let wait = pause / 2 + pause / 2048 * part;
         drop(self.changed.wait_timeout_while(self.state(), wait, waits));
     }
 
@@ -175,10 +171,8 @@ mod tests {
         queue.close();
         queue.insist(|| panic!("it is closed"));
         queue.run(|wish| panic!("it is closed: {wish:?}"));
-        // Nor does it pause any more, however often it has failed.
-        let pauses =
-            lasts(|| [0, 6, 7, 31, 32, u32::MAX].into_iter().for_each(|failures| queue.pause(failures)));
-        assert!(pauses < LONGEST_PAUSE / 2, "{pauses:?}");
+        // Nor does it pause any more.
+        assert!(lasts(|| queue.pause(u32::MAX)) < PAUSES.longest / 2);
     }
 
     /// The thread of a cache that was dropped would wait for ever.
@@ -207,7 +201,7 @@ mod tests {
     #[test]
     fn pauses_double_while_the_ledger_behind_is_gone() {
         // 50 ms, 100, 200 and 400, of which a random part of up to half is left out.
-        let least = FIRST_PAUSE / 2 * 15;
+        let least = PAUSES.first / 2 * 15;
         let tries = Cell::new(0);
         let fails_four_times = || {
             tries.set(tries.get() + 1);
@@ -222,9 +216,5 @@ mod tests {
         });
         assert!(runs >= least, "{runs:?}");
         assert_eq!(tries.get(), 10);
-        // The first pauses are short, and the last ones long.
-        let queue = Queue::default();
-        let [first, last] = [0, u32::MAX].map(|failures| lasts(|| queue.pause(failures)));
-        assert!(first < LONGEST_PAUSE / 2 && last >= LONGEST_PAUSE / 2, "{first:?} {last:?}");
     }
 }

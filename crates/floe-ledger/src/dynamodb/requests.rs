@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::OpenError;
 use crate::object::url::{RETRIES, Settings, is_header};
 use crate::object::{cause, is_of_the_clock};
-use crate::remote::pool::pause;
+use crate::pauses;
+use crate::remote::pool::PAUSES;
 
 /// How many characters of a text that is no answer are shown.
 const TOLD: usize = 300;
@@ -70,7 +71,7 @@ impl Endpoint {
         loop {
             match self.ask_once(operation, body).await {
                 Err(fault) if fault.passes && (failures as usize) < RETRIES => {
-                    tokio::time::sleep(pause(failures, getrandom::u32().unwrap_or(0))).await;
+                    tokio::time::sleep(PAUSES.after(failures, pauses::random())).await;
                     failures += 1;
                 }
                 outcome => return outcome,

@@ -8,13 +8,14 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{Connect, Connected, Trouble, Wanted, realm};
 use crate::Opening;
+use crate::pauses::{self, Pauses};
 
 /// The most connections of a ledger. The library calls from a few threads at once.
 pub(crate) const CONNECTIONS: usize = 4;
 
-/// The pause after the first failed connect, and the longest one.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// After failed connects.
+pub(crate) const PAUSES: Pauses =
+    Pauses { first: Duration::from_millis(20), longest: Duration::from_millis(500) };
 
 /// How long the goodbye to the server may take.
 const GOODBYE: Duration = Duration::from_millis(100);
@@ -104,7 +105,7 @@ impl<C: Connect> Pool<C> {
                 Ok(connected.link)
             }
             Err(trouble) => {
-                let pause = pause(pace.failures, getrandom::u32().unwrap_or(0));
+                let pause = PAUSES.after(pace.failures, pauses::random());
                 pace.not_before = Some(Instant::now() + pause);
                 pace.failures = pace.failures.saturating_add(1);
                 Err(trouble)
@@ -153,13 +154,6 @@ impl<C: Connect> Drop for Lease<'_, C> {
             self.pool.idle().clear();
         }
     }
-}
-
-/// How long to wait after this many failures before the last one: between half and the whole of a span that grows, so
-/// that the nodes of a fleet do not come back together. `random` chooses the point between.
-pub(crate) fn pause(failures: u32, random: u32) -> Duration {
-    let most = (FIRST_PAUSE * (1 << failures.min(5))).min(LONGEST_PAUSE);
-    most / 2 + most / 2048 * (random % 1024)
 }
 
 #[cfg(test)]
@@ -343,18 +337,5 @@ mod tests {
         pool.pace().not_before = None;
         assert!(pool.lease().await.is_err());
         assert_eq!((pool.connect.came.load(Ordering::SeqCst), pool.pace().failures), (2, 2));
-    }
-
-    #[test]
-    fn pauses_grow_to_half_a_second_and_differ_by_up_to_half() {
-        let spans = [20, 40, 80, 160, 320, 500, 500].map(Duration::from_millis);
-        for (failures, most) in (0..).zip(spans).chain([(u32::MAX, LONGEST_PAUSE)]) {
-            let all: Vec<_> = (0..1024).map(|random| pause(failures, random)).collect();
-            assert!(all.is_sorted_by(|a, b| a < b), "{failures}");
-            let (first, last) = (all[0], all[1023]);
-            assert_eq!(first, most / 2);
-            assert!(last <= most && last > most / 100 * 99, "{failures}: {last:?} of {most:?}");
-            assert_eq!(pause(failures, u32::MAX), last);
-        }
     }
 }

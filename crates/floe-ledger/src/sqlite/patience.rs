@@ -1,10 +1,10 @@
 //! Waiting for other processes, with a bound.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::trouble::Trouble;
+use crate::pauses;
 
 /// The first wait. Another process's transaction takes some hundred microseconds, with its flush.
 const FIRST: Duration = Duration::from_micros(250);
@@ -24,7 +24,7 @@ pub(super) fn patiently<T>(
     loop {
         match attempt() {
             Err(trouble) if trouble.is_busy() && waited < max_wait => {
-                let wait = spread(step).min(max_wait - waited);
+                let wait = pauses::spread(step, pauses::random()).min(max_wait - waited);
                 pause(wait);
                 waited += wait;
                 step = (step * 2).min(LONGEST);
@@ -32,14 +32,6 @@ pub(super) fn patiently<T>(
             outcome => return outcome,
         }
     }
-}
-
-/// A random point in the upper half of `step`, so that callers that wait together do not wake together. Only fairness
-/// depends on this randomness.
-fn spread(step: Duration) -> Duration {
-    let parts = RandomState::new().hash_one(0) % 1024;
-    let part = u32::try_from(parts).unwrap_or(0);
-    step / 2 + step / 2048 * part
 }
 
 fn pause(wait: Duration) {
@@ -66,12 +58,5 @@ mod tests {
         assert!(busy.is_err_and(|trouble| trouble.is_busy()));
         // Waits of up to 0.25, 0.5, 1, 2 and 4 ms, and then of 8 ms; each at least half as long, and longer on a busy machine.
         assert!((2..=31).contains(&tries), "{tries}");
-    }
-
-    #[test]
-    fn who_waits_together_does_not_wake_together() {
-        let waits: Vec<_> = (0..100).map(|_| spread(LONGEST)).collect();
-        assert!(waits.iter().all(|wait| (LONGEST / 2..LONGEST).contains(wait)), "{waits:?}");
-        assert!(waits.iter().any(|wait| *wait != waits[0]), "{waits:?}");
     }
 }
