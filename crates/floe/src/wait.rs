@@ -54,7 +54,7 @@ impl Waiters {
     }
 
     /// [`Waiters::join`] for a test that only counts who is woken.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(test)]
     pub(crate) fn add(&self, waker: &Waker) {
         drop(self.join(&mut 0, waker));
     }
@@ -306,6 +306,23 @@ mod tests {
         fn wake(self: Arc<Self>) {
             self.1.lock().unwrap().push(self.0);
         }
+    }
+
+    /// An executor may poll or drop the future in the wake itself.
+    #[test]
+    fn who_is_woken_may_leave_and_come_again_at_once() {
+        struct ComesAgain(Arc<Waiters>);
+        impl Wake for ComesAgain {
+            fn wake(self: Arc<Self>) {
+                assert!(self.0.waiting.try_lock().is_ok(), "it would wait for itself");
+                self.0.leave(1);
+                self.0.add(&Waker::from(Arc::clone(&self)));
+            }
+        }
+        let waiters = Arc::new(Waiters::default());
+        waiters.add(&Waker::from(Arc::new(ComesAgain(Arc::clone(&waiters)))));
+        waiters.wake();
+        assert_eq!(waiters.lock().wakers.len(), 1, "it has come again");
     }
 
     #[test]
