@@ -181,9 +181,62 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, OnceLock, Weak};
     use std::thread;
 
+    use floe::ledger::Memory;
+
+    use crate::Cache;
+
     use super::*;
+
+    /// A ledger behind a cache, and what it was asked: each with whether its key's gate was taken.
+    #[derive(Clone, Default)]
+    struct Watched {
+        store: Memory,
+        cache: Arc<OnceLock<Weak<Inner>>>,
+        asked: Arc<Mutex<Vec<(&'static str, bool)>>>,
+    }
+
+    impl Watched {
+        /// The cache's own opening comes before it is known here.
+        fn look(&self, call: &'static str, key: &Key) {
+            if let Some(inner) = self.cache.get().and_then(Weak::upgrade) {
+                self.asked.lock().unwrap().push((call, inner.gates.busy().contains(key)));
+            }
+        }
+    }
+
+    impl Ledger for Watched {
+        fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+            self.look("reserve", &request.key);
+            self.store.reserve(request)
+        }
+        fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
+            self.look("raise", key);
+            self.store.raise(key, at_least)
+        }
+        floe::__hand_on!(self => self.store; give_back bind definition names list realm_id describe);
+    }
+
+    /// Of two at once, one would drop the range that the other one is waiting for.
+    #[test]
+    fn whatever_moves_a_mark_behind_holds_its_keys_gate() {
+        let (dir, behind, key) = (tempfile::tempdir().unwrap(), Watched::default(), Key::slot(10, 7));
+        let upstream = behind.clone();
+        let cache = Cache::builder(dir.path())
+            .before_ledger("behind:", move || Ok(Box::new(upstream.clone())))
+            .unwrap();
+        behind.cache.set(Arc::downgrade(&cache.inner)).unwrap();
+        let token = Token::random().unwrap();
+        let request =
+            Reserve { key: key.clone(), floor: 1, count: 5, max_mark: 1, token, create: true, note: None };
+        cache.reserve(&request).unwrap();
+        // More than twice what the cache holds then.
+        cache.inner.top_up(&Wish { key: key.clone(), count: 1 << 40, limit: MAX_MARK }).unwrap();
+        cache.raise(&key, 1 << 50).unwrap();
+        assert_eq!(*behind.asked.lock().unwrap(), [("reserve", true), ("reserve", true), ("raise", true)]);
+    }
 
     #[test]
     fn one_caller_at_a_time_asks_for_a_key_and_others_for_other_keys() {

@@ -159,20 +159,24 @@ mod tests {
             }
             _ => Ok(Box::new(Memory::default())),
         });
-        thread::scope(|scope| {
-            let first = scope.spawn(|| get(&upstream));
-            while attempts.load(Ordering::SeqCst) == 0 {
-                thread::yield_now();
-            }
-            let others: Vec<_> = (0..3).map(|_| scope.spawn(|| get(&upstream))).collect();
-            while upstream.waits.load(Ordering::SeqCst) < 3 {
-                thread::yield_now();
-            }
-            fails.send(()).unwrap();
-            for caller in others.into_iter().chain([first]) {
-                assert_eq!(caller.join().unwrap(), Err(gone()));
-            }
-        });
+        let (upstream, (answer, answers)) = (Arc::new(upstream), mpsc::channel());
+        let call = || {
+            let (upstream, answer) = (Arc::clone(&upstream), answer.clone());
+            thread::spawn(move || answer.send(get(&upstream)));
+        };
+        call();
+        while attempts.load(Ordering::SeqCst) == 0 {
+            thread::yield_now();
+        }
+        (0..3).for_each(|_| call());
+        while upstream.waits.load(Ordering::SeqCst) < 3 {
+            thread::yield_now();
+        }
+        fails.send(()).unwrap();
+        for _ in 0..4 {
+            // A caller whom nobody wakes would go on by itself when the longest wait is over.
+            assert_eq!(answers.recv_timeout(MAX_WAIT / 2), Ok(Err(gone())));
+        }
         assert_eq!(attempts.load(Ordering::SeqCst), 1);
         assert_eq!(get(&upstream), Ok(()), "the next caller tries again");
     }

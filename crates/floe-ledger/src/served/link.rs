@@ -157,7 +157,10 @@ mod tests {
     /// Listens for a floe server on this store. `change` makes of its answers what the caller gets.
     fn server(store: &Memory, change: impl Fn(Said) -> Said + Send + Sync + 'static) -> u16 {
         let store = store.clone();
-        let offer = Offer::new(move |_| Ok(Box::new(store.clone())));
+        offering(Offer::new(move |_| Ok(Box::new(store.clone()))), change)
+    }
+
+    fn offering(offer: Offer, change: impl Fn(Said) -> Said + Send + Sync + 'static) -> u16 {
         http_stub(move |_, question| {
             let answered = offer.answer("shop", &|_| true, question).unwrap();
             let said = change(serde_json::from_slice(&answered.body).unwrap());
@@ -168,8 +171,12 @@ mod tests {
     }
 
     fn open(servers: &[u16]) -> Result<Served, OpenError> {
+        open_as(servers, &Opening::of("shop"))
+    }
+
+    fn open_as(servers: &[u16], opening: &Opening) -> Result<Served, OpenError> {
         let servers: Vec<_> = servers.iter().map(|port| format!("127.0.0.1:{port}")).collect();
-        open_url(&format!("floe://:floe_1@{}", servers.join(",")), &Opening::of("shop"))
+        open_url(&format!("floe://:floe_1@{}", servers.join(",")), opening)
     }
 
     fn request() -> Reserve {
@@ -178,28 +185,45 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_another_realm_or_of_none_is_not_taken() {
-        let instead = Arc::new(Mutex::new(None));
-        let by = Arc::clone(&instead);
-        let ledger = open(&[server(&Memory::default(), move |said| match &*by.lock().unwrap() {
-            Some(realm_id) => Said { realm_id: Option::clone(realm_id), ..said },
-            None => said,
-        })]);
-        let (ledger, request) = (ledger.unwrap(), request());
-        *instead.lock().unwrap() = Some(Some("another".to_owned()));
-        let outcome = ledger.reserve(&request);
+    fn an_answer_of_another_realm_of_none_or_to_another_question_is_not_taken() {
+        let honest: fn(Said) -> Said = |said| said;
+        let change = Arc::new(Mutex::new(honest));
+        let by = Arc::clone(&change);
+        let ledger = open(&[server(&Memory::default(), move |said| by.lock().unwrap()(said))]).unwrap();
+        let request = request();
+        let told = |by: fn(Said) -> Said| {
+            *change.lock().unwrap() = by;
+            ledger.reserve(&request)
+        };
+        let outcome = told(|said| Said { realm_id: Some("another".to_owned()), ..said });
         assert!(
             matches!(&outcome, Err(LedgerError::Unfit(text)) if text.contains("is not the one that it was")),
             "{outcome:?}"
         );
-        *instead.lock().unwrap() = Some(None);
-        let outcome = ledger.reserve(&request);
+        let outcome = told(|said| Said { realm_id: None, ..said });
         assert!(
             matches!(&outcome, Err(LedgerError::Unavailable(text)) if text.contains("answers for no realm")),
             "{outcome:?}"
         );
-        *instead.lock().unwrap() = None;
-        assert_eq!(ledger.reserve(&request), Ok(Reply::Got { start: 0, end: 5, previous_mark: 0 }));
+        let outcome = told(|said| Said { nonce: Token::random().unwrap().hex(), ..said });
+        assert!(
+            matches!(&outcome, Err(LedgerError::Unavailable(text)) if text.contains("answers another question")),
+            "{outcome:?}"
+        );
+        assert_eq!(told(honest), Ok(Reply::Got { start: 0, end: 5, previous_mark: 0 }));
+    }
+
+    /// Where the pinned one was lost, it would make another, and find out only then.
+    #[test]
+    fn a_server_knows_the_pinned_realm_before_it_opens_one() {
+        let (store, pins) = (Memory::default(), Arc::new(Mutex::new(Vec::new())));
+        let (id, noted) = (store.realm_id().unwrap(), Arc::clone(&pins));
+        let offer = Offer::new(move |opening| {
+            noted.lock().unwrap().push((opening.pinned.clone(), opening.may_make()));
+            Ok(Box::new(store.clone()))
+        });
+        open_as(&[offering(offer, |said| said)], &Opening::of("shop").realm_id(&id)).unwrap();
+        assert_eq!(*pins.lock().unwrap(), [(Some(id), false)]);
     }
 
     /// Two servers on one store, which number `cut` of them cannot reach, and the number of the last one that was asked.

@@ -111,7 +111,8 @@ impl<R> Case<R> {
     }
 }
 
-/// Checks that a slot whose record was deleted stays missing, and so does a name that was begun ([`begin`](super::begin)).
+/// Checks that a slot whose record was deleted stays missing, and so does a name that was begun ([`begin`](super::begin)),
+/// and that a list leaves out nothing else.
 /// `delete` must delete the record of a key from the store, and nothing else, as a person who tidies up would. An adapter
 /// runs this in addition to the cases, on a ledger of a separate realm.
 ///
@@ -127,6 +128,7 @@ impl<R> Case<R> {
 pub fn check_deleted(connect: &dyn Fn() -> Box<dyn Ledger>, delete: &dyn Fn(&Key)) {
     reserving::deleted_slots_stay_missing(connect, delete);
     reserving::deleted_beginnings_stay_missing(connect, delete);
+    reserving::deleted_records_hide_no_others(connect, delete);
 }
 
 /// Runs every case, in order, up to the first that fails. [The module](self) has an example.

@@ -404,3 +404,21 @@ pub(super) fn deleted_beginnings_stay_missing(connect: &dyn Fn() -> Box<dyn Ledg
         equal(mark(&**ledger, &key), None, RULE);
     }
 }
+
+/// An answer with fewer records than were asked for is taken for the last one, also by whoever makes a backup.
+pub(super) fn deleted_records_hide_no_others(connect: &dyn Fn() -> Box<dyn Ledger>, delete: &dyn Fn(&Key)) {
+    const RULE: &str =
+        "a record that was deleted is not listed, and those behind it are, as many as asked for";
+    let ledger = connect();
+    let names = ["hidden-1", "hidden-2", "hidden-3"].map(name);
+    for name in &names {
+        done(ledger.bind(name, "a counter", true));
+    }
+    let keys = names.each_ref().map(Key::name);
+    delete(&keys[0]);
+    for limit in 1..=2 {
+        let found = done(ledger.list("n/hidden-", "", limit)).into_iter().map(|record| record.key);
+        let kept: Vec<_> = keys[1..=limit].iter().map(|key| key.as_str().to_owned()).collect();
+        equal(found.collect::<Vec<_>>(), kept, RULE);
+    }
+}

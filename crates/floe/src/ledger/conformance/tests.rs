@@ -42,6 +42,31 @@ fn a_ledger_that_makes_a_deleted_record_again_fails() {
     }
 }
 
+/// One whose list ends with the records that it found among the keys that it looked at.
+struct Short(Memory);
+
+impl Ledger for Short {
+    fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {
+        let deleted = {
+            let state = self.0.state();
+            let keys = state.definitions.keys().map(|name| format!("{}{name}", Key::NAMES));
+            keys.filter(|key| key.starts_with(prefix) && !state.marks.contains_key(key)).count()
+        };
+        self.0.list(prefix, after, limit.saturating_sub(deleted))
+    }
+    crate::__hand_on!(self => self.0; reserve give_back bind definition names raise realm_id describe);
+}
+
+#[test]
+fn a_ledger_whose_list_ends_where_a_record_was_deleted_fails() {
+    let store = Memory::default();
+    let connect = || -> Box<dyn Ledger> { Box::new(Short(store.clone())) };
+    let check = || super::check_deleted(&connect, &|key| assert!(store.lose(key)));
+    let failed = catch_unwind(AssertUnwindSafe(check)).unwrap_err();
+    let words = failed.downcast_ref::<String>().unwrap();
+    assert!(words.contains("a record that was deleted is not listed, and those behind it are"), "{words}");
+}
+
 /// One way to be no ledger.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {

@@ -114,3 +114,52 @@ fn a_range_is_committed_whatever_sessions_begin_with() {
         server.sql(&format!("SET GLOBAL {usual}"));
     }
 }
+
+#[test]
+fn what_is_not_committed_is_not_read_whatever_sessions_begin_with() {
+    let server = Mariadb::start(&["--transaction-isolation=READ-UNCOMMITTED"]);
+    let ledger = open(&server.url());
+    got(&*ledger, &ask(5));
+    // It is open until somebody ends it, also without its connection.
+    server.sql(
+        "USE floe; XA START 'other';
+         UPDATE floe_record SET record = REPLACE(record, 'mark 5 ', 'mark 7 ') WHERE `key` = 'mark/test/n/orders';
+         XA END 'other'; XA PREPARE 'other'",
+    );
+    let changed = "SELECT COUNT(*) FROM floe.floe_record WHERE record LIKE '%mark 7 %'";
+    assert_eq!(server.sql(changed), "1", "other sessions of this server see it");
+    for ledger in [&ledger, &open(&server.url())] {
+        assert_eq!(ledger.list("", "", 1).unwrap()[0].mark, 5);
+    }
+    server.sql("XA ROLLBACK 'other'");
+    assert_eq!(got(&*ledger, &ask(5)), (5, 10));
+}
+
+#[test]
+fn tables_that_a_newer_floe_keeps_or_that_lose_ranges_are_noticed_by_the_next_connection_of_a_running_ledger()
+{
+    let server = Mariadb::start(&[]);
+    let ledger = open(&server.url());
+    got(&*ledger, &ask(5));
+    for (sql, way_back, parts) in [
+        (
+            "UPDATE floe.floe_version SET version = 4",
+            "UPDATE floe.floe_version SET version = 3",
+            ["newer floe", "version 4"],
+        ),
+        (
+            "ALTER TABLE floe.floe_record ENGINE = Aria",
+            "ALTER TABLE floe.floe_record ENGINE = InnoDB",
+            ["keeps floe_record in another engine than InnoDB", "ENGINE = InnoDB"],
+        ),
+    ] {
+        server.sql(sql);
+        server.stop();
+        server.run();
+        let outcome = ledger.reserve(&ask(1));
+        let Err(LedgerError::Unfit(text)) = outcome else { panic!("after {sql}: {outcome:?}") };
+        says(&text, &parts);
+        server.sql(way_back);
+    }
+    assert_eq!(got(&*ledger, &ask(5)), (5, 10));
+}

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::Name;
-use floe::ledger::{Key, LedgerError, Reply, Reserve, conformance};
+use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve, conformance};
 use floe_testbed::{Mariadb, Proxy};
 
 use super::{open, rig};
@@ -101,6 +101,25 @@ fn a_statement_that_was_rolled_back_in_a_deadlock_is_made_again() {
     );
     assert_eq!(got(&*ledger, &ask(5)), (5, 10));
     assert_eq!(server.sql("SELECT tries FROM floe.tries"), "3");
+}
+
+/// InnoDB rolls back the statement that waited, and leaves its transaction open.
+#[test]
+fn what_was_written_before_a_lock_that_was_waited_for_in_vain_is_taken_back() {
+    let server = Mariadb::start(&[]);
+    let (hasty, ledger) = (open(&format!("{}?max_wait=500ms", server.url())), open(&server.url()));
+    ledger.bind(&Name::new("orders").unwrap(), "a counter", true).unwrap();
+    let count = |ledger: &dyn Ledger| ledger.count(&Reserve { create: false, ..ask(1) });
+    // As if somebody held the row that the first range is to be counted from.
+    server.sql(
+        "CREATE TRIGGER floe.held BEFORE INSERT ON floe.floe_counting FOR EACH ROW
+             SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1205",
+    );
+    let outcome = count(&*hasty);
+    assert!(matches!(outcome, Err(LedgerError::Unavailable(_))), "{outcome:?}");
+    assert_eq!(ledger.list("", "", 1).unwrap()[0].mark, 0, "nothing was reserved without its row");
+    server.sql("DROP TRIGGER floe.held");
+    assert_eq!(count(&*ledger), Ok(Reply::Got { start: 0, end: 1, previous_mark: 0 }));
 }
 
 #[test]

@@ -91,6 +91,31 @@ fn a_page_that_is_shorter_than_asked_for_is_not_the_last_one() {
     assert_eq!(ledger.list("", "", 100).unwrap().len(), 20);
 }
 
+/// Only one without a `LastEvaluatedKey` is.
+#[test]
+fn a_page_without_records_is_not_the_last_one() {
+    let server = Dynalite::start(&[]);
+    let places = Mutex::new(Vec::new());
+    let port = front(server.port(), move |operation, body, pass| {
+        let (mut body, from) = (body.clone(), body["ExclusiveStartKey"].clone());
+        if operation == "Query" {
+            body["Limit"] = 1.into();
+            let mut places = places.lock().unwrap();
+            if !from.is_null() && !places.contains(&from) {
+                places.push(from.clone());
+                let page = json!({ "Items": [], "Count": 0, "ScannedCount": 0, "LastEvaluatedKey": from });
+                return said("200 OK", &page.to_string());
+            }
+        }
+        pass(&body)
+    });
+    let ledger = open(&Dynalite::url_at(port, ""));
+    for worker in 0..3 {
+        got(&*ledger, &Reserve { key: Key::slot(10, worker), ..ask(1) });
+    }
+    assert_eq!(ledger.list("", "", 100).unwrap().len(), 3);
+}
+
 #[test]
 fn an_operator_can_read_a_record() {
     let server = Dynalite::start(&[]);
@@ -318,15 +343,32 @@ fn every_read_asks_for_the_last_write() {
     assert!(["GetItem", "Query"].iter().all(|read| reads.iter().any(|(operation, _)| operation == read)));
 }
 
+/// A server in front of Dynalite whose answers have `told` in place of `truth`.
+fn retold(server: u16, truth: &'static str, told: String) -> u16 {
+    front(server, move |_, body, pass| {
+        let answer = pass(body);
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        said(&head[9..head.find("\r\n").unwrap()], &body.replace(truth, &told))
+    })
+}
+
+#[test]
+fn a_table_that_is_going_or_gone_is_unavailable_with_its_state() {
+    let server = Dynalite::start(&[]);
+    drop(open(&Dynalite::url_at(server.port(), "")));
+    for status in ["DELETING", "ARCHIVED", "INACCESSIBLE_ENCRYPTION_CREDENTIALS"] {
+        let port = retold(server.port(), r#""TableStatus":"ACTIVE""#, format!(r#""TableStatus":"{status}""#));
+        let error =
+            refused(&Dynalite::url_at(port, ""), &[&format!("cannot be used (TableStatus {status})")]);
+        assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
+    }
+}
+
 #[test]
 fn a_global_table_is_refused() {
     let server = Dynalite::start(&[]);
-    let port = front(server.port(), |_, body, pass| {
-        let answer = pass(body);
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        let replicas = r#""Replicas":[{"RegionName":"eu-west-1"}],"TableStatus":"#;
-        said(&head[9..head.find("\r\n").unwrap()], &body.replace(r#""TableStatus":"#, replicas))
-    });
+    let replicas = r#""Replicas":[{"RegionName":"eu-west-1"}],"TableStatus":"#;
+    let port = retold(server.port(), r#""TableStatus":"#, replicas.to_owned());
     let error = refused(&Dynalite::url_at(port, ""), &["global table (Replicas)", "last writer wins"]);
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
 }
