@@ -34,8 +34,10 @@ pub(crate) const MOVED_A_SECOND: u64 = 4_000;
 /// The constraint exists: another process has come this far.
 const CONSTRAINT_IS_THERE: u16 = 1826;
 
-/// The settings that durability depends on. `SHOW` leaves out settings that a server does not have.
+/// The settings that durability depends on. `SHOW` leaves out settings that a server does not have. A limit cuts its
+/// answer short as well, and `DEFAULT` would be the server's own one.
 const SETTINGS: &str = "
+SET sql_select_limit = 18446744073709551615;
 SHOW GLOBAL VARIABLES WHERE Variable_name IN ('version', 'read_only', 'super_read_only', 'log_bin', 'sync_binlog',
     'binlog_format', 'innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'wsrep_on');
 SHOW GLOBAL STATUS WHERE Variable_name = 'Innodb_redo_log_enabled'
@@ -183,8 +185,7 @@ async fn set_up(link: &mut Link, settings: &Settings, is_cluster: bool) -> Resul
         "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; SET SESSION TRANSACTION READ WRITE; \
          SET NAMES utf8mb4; \
          SET autocommit = 1, completion_type = 0, sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', \
-         time_zone = '+00:00', sql_select_limit = DEFAULT, innodb_lock_wait_timeout = 1, \
-         lock_wait_timeout = {wait}{current}"
+         time_zone = '+00:00', innodb_lock_wait_timeout = 1, lock_wait_timeout = {wait}{current}"
     );
     link.query(&sql).await.map(drop)
 }

@@ -101,6 +101,7 @@ fn a_range_is_committed_whatever_sessions_begin_with() {
         ("autocommit = 0", "autocommit = 1"),
         ("completion_type = CHAIN", "completion_type = NO_CHAIN"),
         ("tx_read_only = 1", "tx_read_only = 0"),
+        ("sql_select_limit = 1", "sql_select_limit = DEFAULT"),
     ]) {
         server.sql(&format!("SET GLOBAL {setting}"));
         let ledger = open(&server.url());
