@@ -123,9 +123,9 @@ fn the_pages_say_the_defaults() {
         (
             "docs/questions",
             format!(
-                "at least {} minutes (`refill`) at a steady rate of up to {} numbers a second",
-                options.refill.as_secs() / 60,
-                grouped(options.max_step / options.refill.as_secs() / 100 * 100)
+                "a steady rate of up to {} numbers a second, that lasts for at least {} minutes (`refill`)",
+                grouped(options.max_step / options.refill.as_secs() / 100 * 100),
+                options.refill.as_secs() / 60
             ),
         ),
         (
