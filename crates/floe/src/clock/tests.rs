@@ -454,6 +454,26 @@ fn a_rollback_that_the_ledgers_clock_disagrees_with_is_held_through_at_the_whole
     assert_eq!(clocks.state(), ClockState::Holding(HOUR.unsigned_abs() / 2));
 }
 
+/// It tells an operator whose clock is wrong.
+#[test]
+fn how_far_the_wall_clock_is_from_the_ledgers_is_told_also_while_the_time_is_held() {
+    let mut clocks = Clocks::new();
+    clocks.step(-HOUR / 2);
+    hear(&mut clocks, START);
+    let now = clocks.steady.now();
+    assert_eq!((now.apart(), now.ledger_offset_ms()), (None, Some(-HOUR / 2)));
+}
+
+#[test]
+fn the_time_goes_on_for_as_long_as_the_ledgers_clock_is_not_asked_again() {
+    let mut clocks = Clocks::new();
+    clocks.run(SECOND);
+    let right = clocks.wall;
+    hear(&mut clocks, right);
+    clocks.run(60 * SECOND);
+    assert_eq!((clocks.offset(), clocks.state(), clocks.era()), (0, ClockState::Level, 0));
+}
+
 /// The steady clock stood still for an hour, so no window is reserved by it.
 #[test]
 fn after_a_rollback_beyond_max_hold_it_is_not_the_ledgers_time_until_the_wall_clock_is_right() {

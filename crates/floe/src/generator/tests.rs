@@ -65,9 +65,15 @@ fn one_id_follows_the_other_however_they_are_asked_for() {
             let parts = orders.inspect(id).unwrap();
             orders.layout().position(parts.tick, parts.sequence)
         };
-        let positions: Vec<u64> = ids.into_iter().map(position).collect();
+        let positions: Vec<u64> = ids.into_iter().map(&position).collect();
         assert_eq!(positions, (first..first + 10).collect::<Vec<_>>(), "at hand: {at_hand}");
         assert_eq!(next(&orders), first + 10);
+        let mut minter = orders.minter();
+        for number in (first + 10..first + 50).step_by(2) {
+            let Outcome::Ready(tried) = minter.try_mint().unwrap() else { panic!("it is due") };
+            let minted = [tried, minter.mint().unwrap()].map(position);
+            assert_eq!(minted, [number, number + 1], "a minter, at hand: {at_hand}");
+        }
     }
 }
 

@@ -173,5 +173,7 @@ mod tests {
         assert_eq!(ids.draw_at_once(), None, "the counter begins at random");
         let first = ids.draw(1).unwrap();
         assert_eq!([(); 3].map(|()| ids.draw_at_once()), [1, 2, 3].map(|more| Some(first + more)));
+        let minted = [(); 3].map(|()| u64::from(ids.mint().unwrap().counter()));
+        assert_eq!(minted, [4, 5, 6].map(|more| (first + more) & LARGEST_COUNTER), "and none is left out");
     }
 }

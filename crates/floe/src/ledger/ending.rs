@@ -192,6 +192,8 @@ mod tests {
             all_retired(&ledger, after, 2).unwrap().into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
         assert_eq!([page(""), page("a"), page("b")], [vec!["!", "a"], vec!["b"], vec![]]);
+        let first = ("b".to_owned(), UnixMillis::EPOCH.to_string());
+        assert_eq!(all_retired(&ledger, "a", 2).unwrap(), [first]);
         assert_eq!(retired(&ledger, &name("c")).unwrap(), None);
         // The first time holds.
         let again = retire(&ledger, &name("b"), UnixMillis::new(1 << 40)).unwrap();

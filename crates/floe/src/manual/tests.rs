@@ -117,7 +117,7 @@ impl Rig {
     }
 }
 
-pub(crate) fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+pub(crate) fn poll<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
@@ -168,6 +168,27 @@ fn who_comes_while_the_ledger_is_asked_is_asked_for_next() {
     rig.settle();
     let minted = callers.each_mut().map(|caller| poll(caller.as_mut()).map(|id| id.map(|id| id.get())));
     assert_eq!(minted, [1, 2, 3].map(|number| Poll::Ready(Ok(number))));
+}
+
+#[test]
+fn a_future_waits_for_as_long_as_max_wait_and_no_longer() {
+    let rig = Rig::of(Floe::builder().window(Duration::from_secs(60)).max_wait(Duration::from_secs(3)));
+    let orders = rig.floe.snowflake("orders", Layout::TWITTER).unwrap();
+    let (tickets, counter) = (rig.floe.segment("tickets").unwrap(), count(&rig));
+    let mut callers: [Pin<Box<dyn Future<Output = bool>>>; 5] = [
+        Box::pin(async { orders.mint_async().await.is_err() }),
+        Box::pin(async { orders.mint_many_async(2).await.is_err() }),
+        Box::pin(async { tickets.mint_async().await.is_err() }),
+        Box::pin(async { tickets.mint_many_async(2).await.is_err() }),
+        Box::pin(async { counter.mint_async().await.is_err() }),
+    ];
+    // The ledger does not answer.
+    let mut polled = || callers.each_mut().map(|caller| poll(caller.as_mut()));
+    assert_eq!(polled(), [Poll::Pending; 5]);
+    rig.pass(2_999);
+    assert_eq!(polled(), [Poll::Pending; 5]);
+    rig.pass(1);
+    assert_eq!(polled(), [Poll::Ready(true); 5]);
 }
 
 #[test]

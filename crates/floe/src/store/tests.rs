@@ -320,6 +320,24 @@ fn a_reservation_ahead_that_would_not_move_the_mark_writes_nothing() {
     assert_eq!(reply, Ok(Reply::Got { start: 165, end: 165, previous_mark: 165 }));
 }
 
+/// The store has what is left of what was reserved before.
+#[test]
+fn a_reservation_ahead_is_answered_with_what_it_adds() {
+    let store = Map { ahead: Some(Arc::default()), ..Map::default() };
+    let (ledger, name) = counter(&store);
+    let request = Reserve { create: false, ..ask(&Key::name(&name), 5) };
+    ledger.count(&request).unwrap();
+    let request = Reserve { floor: 200, ..request };
+    let mut change = Change::reserve_ahead(
+        Place::make(&store, "shop").unwrap(),
+        Seen::default(),
+        &request,
+        Some(162..165),
+    );
+    let (_, reply) = follow(&mut change, &store, |_, _| ());
+    assert_eq!(reply, Ok(Reply::Got { start: 200, end: 205 + 32 * 5, previous_mark: 165 }));
+}
+
 /// Four processes count at once, while crashes take away what is left; their ranges are disjoint, and begin above all that was
 /// handed out before the call.
 #[test]
@@ -577,6 +595,15 @@ fn what_cannot_be_settled_is_not_handed_out() {
     store.is_down.store(true, Ordering::SeqCst);
     let again = ledger.reserve(&request);
     assert!(matches!(again, Err(LedgerError::Unavailable(_))), "{again:?}");
+}
+
+#[test]
+fn a_call_ends_with_the_stores_own_error() {
+    let store = Map::default();
+    let ledger = store.ledger("shop");
+    store.is_down.store(true, Ordering::SeqCst);
+    let failed = ledger.reserve(&ask(&Key::slot(10, 7), 10));
+    assert_eq!(failed, Err(LedgerError::Unavailable("it is down".to_owned())));
 }
 
 /// Somebody deletes the record and the note of it. A process that knows them does not take the record for a new one.
@@ -856,6 +883,8 @@ fn a_record_that_was_changed_by_hand_is_damaged() {
         ("token 03", "token +3"),
         ("token 0303", "token 030A"),
         ("host a\n", "host a\r\n"),
+        ("host a", "host\\ta"),
+        ("floe 1", "floe 0"),
         ("previous 10\n", "previous 10\r\n"),
         ("realm 5f0a", "realm "),
         ("end\n", "end"),

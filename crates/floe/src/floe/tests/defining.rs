@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::form::{Key as FormKey, KeyId, Keys};
+use crate::keys::key_names;
 use crate::kind::UlidGenerator;
 use crate::layout::Width;
 use crate::manual::Op;
@@ -27,16 +28,19 @@ fn a_layout_that_cannot_be_minted_here_is_refused_before_the_name_is_bound() {
     assert_eq!(outside.stored(&name("orders")), Ok(None));
 }
 
+/// With a key of such bytes, which its texts name.
+fn sealed(byte: u8) -> Form {
+    let keys = Keys::new().with(KeyId::new(1), FormKey::from([byte; 16])).unwrap();
+    "sealed key=1 keyid=2bits base32".parse::<Form>().unwrap().with_keys(&keys).unwrap()
+}
+
 /// A mark is listed, saved and raised as one of a name that counts.
 #[test]
 fn a_name_has_a_mark_where_its_numbers_are_counted_and_a_check_of_its_key_has_none() {
     let ledger = Memory::default();
     let floe = Floe::open(ledger.clone()).unwrap();
     floe.snowflake("orders", Layout::TWITTER).unwrap();
-    let key = "000102030405060708090a0b0c0d0e0f".parse::<FormKey>().unwrap();
-    let keys = Keys::new().with(KeyId::new(1), key).unwrap();
-    let form: Form = "sealed key=1 keyid=2bits base32".parse().unwrap();
-    floe.formed("tickets", Definition::SEGMENT, form.with_keys(&keys).unwrap()).unwrap();
+    floe.formed("tickets", Definition::SEGMENT, sealed(7)).unwrap();
     let names: Vec<_> = ledger.names("", 9).unwrap().into_iter().map(|(name, _)| name).collect();
     assert!(names.len() == 3 && names.iter().filter(|name| Name::is_note(name)).count() == 1, "{names:?}");
     assert_eq!(marks(&ledger), [("n/tickets".to_owned(), 0)]);
@@ -96,10 +100,20 @@ fn a_bound_name_whose_record_is_missing_does_not_begin_anew() {
     assert_eq!(marks(&ledger), []);
 }
 
-/// A ledger on which another thread of the process serves `others` while `orders` is being bound.
+/// A ledger on which somebody else does something while `orders` is being bound.
 struct Meanwhile {
     ledger: Memory,
-    floe: OnceLock<Floe>,
+    work: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Meanwhile {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { ledger: Memory::default(), work: OnceLock::new() })
+    }
+
+    fn does(&self, work: impl Fn() + Send + Sync + 'static) {
+        assert!(self.work.set(Box::new(work)).is_ok());
+    }
 }
 
 fn ahead(millis: u64) -> NameOptions {
@@ -110,8 +124,7 @@ impl Ledger for Meanwhile {
     crate::__hand_on!(self => self.ledger; reserve give_back definition names raise list realm_id describe is_shared);
     fn bind(&self, bound: &Name, definition: &str, marked: bool) -> Result<String, LedgerError> {
         if bound.as_str() == "orders" {
-            let floe = self.floe.get().unwrap();
-            floe.define(&name("others"), &Layout::TWITTER.into(), &ahead(20)).unwrap();
+            self.work.get().unwrap()();
         }
         self.ledger.bind(bound, definition, marked)
     }
@@ -120,16 +133,34 @@ impl Ledger for Meanwhile {
 #[test]
 fn names_that_are_defined_at_once_do_not_share_a_generator_of_other_options() {
     for (millis, is_served) in [(20, true), (10, false)] {
-        let ledger = Arc::new(Meanwhile { ledger: Memory::default(), floe: OnceLock::new() });
+        let ledger = Meanwhile::new();
         // It mints nothing, so it may stay open with the ledger that holds it.
         let floe = Rig::with(Floe::builder(), Arc::clone(&ledger), BEGIN).floe;
-        ledger.floe.set(floe.clone()).unwrap();
+        let same = floe.clone();
+        ledger.does(move || drop(same.define(&name("others"), &Layout::TWITTER.into(), &ahead(20)).unwrap()));
         let defined = floe.define(&name("orders"), &Layout::TWITTER.into(), &ahead(millis));
         assert_eq!(defined.is_ok(), is_served, "{defined:?}");
         if let Err(refused) = defined {
             assert!(refused.to_string().contains("need the same start and max_ahead"), "{refused}");
         }
     }
+}
+
+#[test]
+fn a_key_that_another_node_binds_at_once_is_said_to_be_the_ledgers() {
+    let [theirs, ours] = [7, 8].map(|byte| Definition::SEGMENT.in_form(sealed(byte)).unwrap());
+    let check = |definition: &Definition| key_names(&name("orders"), definition).unwrap().remove(0).2;
+    let (stored, configured) = (check(&theirs), check(&ours));
+    let ledger = Meanwhile::new();
+    let shared = ledger.ledger.clone();
+    ledger.does(move || {
+        let floe = Floe::open(shared.clone()).unwrap();
+        floe.define(&name("orders"), &theirs, &NameOptions::default()).unwrap();
+    });
+    let floe = Floe::open(Arc::clone(&ledger)).unwrap();
+    let defined = floe.define(&name("orders"), &ours, &NameOptions::default()).map(drop);
+    let (name, key) = (name("orders"), name("orders").of_key(1).unwrap());
+    assert_eq!(defined, Err(DefineError::AnotherKey { name, key, stored, configured }));
 }
 
 /// The server starts all the same, and mints when the clock is right.

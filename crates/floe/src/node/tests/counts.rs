@@ -267,6 +267,7 @@ fn a_mark_that_went_back_stops_the_counter() {
         panic!("it counts on")
     };
     assert!(text.contains("went backwards") && text.contains("marks raise"), "{text}");
+    assert!(text.contains("was 0, and this process holds a range up to 5."), "{text}");
     let ticket = Ticket::new(1);
     let refused = rig.node.enqueue(&name, &ticket, &rig.clock);
     assert_eq!(refused, Err(MintError::Stopped(Stopped::ledger(text))));

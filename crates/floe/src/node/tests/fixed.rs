@@ -5,7 +5,10 @@ use super::*;
 const SLOT: u64 = 7;
 
 fn fixed(ledger: &Memory, seed: u64) -> (Rig, Arc<Stream>) {
-    let mut rig = Rig::new(ledger, seed);
+    in_its_slot(Rig::new(ledger, seed))
+}
+
+fn in_its_slot(mut rig: Rig) -> (Rig, Arc<Stream>) {
     let stream = rig.snowflake(&Layout::TWITTER, Workers::one(10, SLOT).unwrap());
     (rig, stream)
 }
@@ -63,6 +66,20 @@ fn a_mark_too_far_ahead_of_a_dead_life_is_not_jumped_to() {
     let Mint::Empty(Some(MintError::Exhausted(text))) = rig.mint(&stream) else { panic!("it mints") };
     assert!(text.contains("earlier run") && text.contains("max_hold"), "{text}");
     assert_eq!((rig.mark(&key()), rig.now()), (mark, u64::try_from(BEGIN).unwrap()));
+}
+
+/// Whoever left the note is alive: it is this process.
+#[test]
+fn a_window_of_its_own_from_before_a_new_era_is_not_said_to_be_another_nodes() {
+    const LONG: u64 = 2 * 3_600_000;
+    let rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN), LONG, false);
+    let (mut rig, stream) = in_its_slot(rig);
+    rig.mint_in(&stream);
+    rig.clock.invalidate();
+    rig.mint(&stream);
+    rig.settle();
+    let Mint::Empty(Some(MintError::Exhausted(text))) = rig.mint(&stream) else { panic!("it mints") };
+    assert!(text.contains("earlier run of this node") && text.contains("host=here"), "{text}");
 }
 
 #[test]

@@ -128,6 +128,27 @@ fn what_is_left_in_two_pieces_is_no_batch() {
     assert_eq!(rig.number(&numbers, whole), Ok(owned.spare.start));
 }
 
+/// Only two are held, and the oldest one has the fewest numbers left.
+#[test]
+fn a_third_range_that_does_not_follow_takes_the_place_of_the_first() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.numbers_after_settling(&numbers, 12), 0);
+    let mut another = |count| {
+        rig.other(&tickets(), 0, 7, None);
+        let early = rig.number(&numbers, count);
+        rig.settle();
+        early
+    };
+    assert_eq!(another(1), Ok(12));
+    let second = numbers.shared.cursor.owned().spare;
+    assert_eq!(another(second.end - second.start + 1), Err(None), "more than the second one has");
+    let owned = numbers.shared.cursor.owned();
+    assert_eq!(owned.current, second);
+    assert!(owned.spare.start > second.end, "{owned:?}");
+    assert_eq!(rig.number(&numbers, 1), Ok(second.start));
+}
+
 #[test]
 fn a_refill_that_is_asked_for_again_is_no_larger() {
     let mut rig = Rig::new(&Memory::default(), 1);
@@ -448,6 +469,7 @@ fn a_mark_below_what_was_held_stops_the_segment() {
         panic!("it mints on")
     };
     assert!(text.contains("went backwards") && text.contains("marks raise"), "{text}");
+    assert!(text.contains("was 0, and this process holds a range up to 20."), "{text}");
     rig.settle();
     assert!(!rig.node.unload_segment(&numbers.shared, &rig.clock), "nobody waits, but what stopped stays");
     rig.node.close(&rig.clock);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::slots::{pool, refuse_all};
 use super::*;
 
 /// A rig that holds a window of [`WINDOW`] from now, its stream, and the slot's key.
@@ -418,6 +419,23 @@ fn a_refused_renewal_is_a_lost_slot_that_is_minted_in_to_its_end_while_another_o
     );
 }
 
+/// Otherwise the first one who mints after the end of its window would wait for the ledger.
+#[test]
+fn who_has_lost_a_slot_looks_for_another_also_where_nobody_mints_any_more() {
+    let mut rig = Rig::new(&Memory::default(), 11);
+    let stream = rig.snowflake(&Layout::TWITTER, pool(0..=1));
+    let key = Key::slot(10, rig.mint_in(&stream));
+    rig.other(&key, end(&rig), 5 * WINDOW, None);
+    rig.hands.pass(WINDOW / 2);
+    assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+    let renewal = rig.call();
+    rig.serve(renewal);
+    assert_eq!(refuse_all(&mut rig, 30), 1, "the other one");
+    assert_eq!(rig.sleep(), Some(30), "until that may be free");
+    rig.hands.pass(30);
+    assert_ne!(rig.reserve().1.key, key);
+}
+
 #[test]
 fn a_lost_slot_is_asked_for_again_once_its_window_is_over() {
     // Two slots: the other one has a live holder all the time.
@@ -546,12 +564,14 @@ fn a_rollback_beyond_max_hold_asks_for_nothing_and_ends_with_the_rollback() {
 
 #[test]
 fn a_name_that_is_bound_after_a_renewal_mints_at_once() {
-    let (mut rig, _, _) = at_home(true);
+    let (mut rig, stream, _) = at_home(true);
     rig.hands.pass(WINDOW / 2);
     rig.settle();
     assert!(end(&rig) > rig.now() + WINDOW, "the next window is there, and this one lasts");
     let late = rig.snowflake(&Layout::LEAF, Workers::all(10).unwrap());
     assert!(matches!(rig.mint(&late), Mint::Got { .. }));
+    let owned = [stream, rig.twitter()].map(|stream| stream.shared.cursor.owned().current);
+    assert_eq!(owned[0], owned[1], "and of the time before the window nothing");
 }
 
 #[test]
