@@ -328,7 +328,7 @@ impl Subject {
             if let Err(words) = process.book.minted(mark, &span) {
                 machine.violation(words);
             }
-            if prompt && process.book.was_late(mark, &span, waited) {
+            if prompt && process.book.was_late(mark, &span, waited, steady) {
                 machine.violation(format!(
                     "a caller of {label} slept on, {waited} ms in all, while there was something to mint"
                 ));

@@ -430,10 +430,23 @@ impl LifeBook {
     }
 
     /// Whether a caller that waited this long could have had this ID for a while already.
-    pub(super) fn was_late(&self, mark: Mark, span: &Range<u64>, waited_ms: u64) -> bool {
+    pub(super) fn was_late(&self, mark: Mark, span: &Range<u64>, waited_ms: u64, steady: u64) -> bool {
         let of = |it: &&Owned| it.mark == mark && it.range.contains(&span.start);
-        let since = self.owned.iter().rev().find(of).map_or(0, |owned| owned.since);
-        waited_ms > LATE_MS && self.ran.saturating_sub(since) > LATE_MS * 1_000
+        let (since, start) =
+            self.owned.iter().rev().find(of).map_or((0, 0), |owned| (owned.since, owned.range.start));
+        let due = match mark {
+            Mark::Slot { bits, .. } => start.max(self.minted_elsewhere(bits, mark)),
+            _ => 0,
+        };
+        waited_ms > LATE_MS && self.ran.saturating_sub(since) > LATE_MS * 1_000 && due + LATE_MS <= steady
+    }
+
+    /// How far it has minted in its other slots: the IDs of a life keep their order, also where its time went back and it
+    /// got another slot.
+    fn minted_elsewhere(&self, bits: u32, mark: Mark) -> u64 {
+        let others = self.minted.iter().filter(|(of, _)| **of != mark);
+        let others = others.filter(|(of, _)| matches!(of, Mark::Slot { bits: its, .. } if *its == bits));
+        others.map(|(_, end)| *end).max().unwrap_or(0)
     }
 
     /// Whether it has held time for a while in which it could mint now, even if it were as far ahead as allowed.

@@ -43,6 +43,12 @@ fn a_node_mints_again_when_a_clock_that_hid_its_predecessors_lead_is_right() {
     holds(&plan(156_248_864_874_929, 1, Class::CONTRACT));
 }
 
+/// Its clock was ten seconds ahead, and is right again: its time went back, and it got another slot.
+#[test]
+fn a_caller_waits_for_the_time_that_its_process_has_minted_in_already() {
+    holds(&plan(106_031_793_249_428, 1, Class::CONTRACT));
+}
+
 #[test]
 fn floe_does_what_is_documented_where_the_ledger_forgets() {
     let plan = plan(0, SEEDS, Class::ALL);
