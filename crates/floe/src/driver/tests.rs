@@ -458,6 +458,22 @@ fn a_thread_is_answered_by_itself_where_the_ledger_needs_no_wait() {
 }
 
 #[test]
+fn a_call_is_counted_with_the_time_that_it_took() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let (shared, watch) = (&driver.shared, Stopwatch::start());
+    let (_, ticket) = counted(&driver, &ledger);
+    let Call { id, op: Op::Count(request) } = the_call(shared) else { panic!("it is a counter") };
+    while watch.micros() < 2 {
+        thread::yield_now();
+    }
+    shared.hear(id, ledger.reserve(&request), &request, &watch);
+    assert_eq!(ticket.answered(), Some(Ok(0)));
+    let counted = shared.ledger_calls().latency_sum_micros;
+    assert!((2..=watch.micros()).contains(&counted), "{counted}");
+}
+
+#[test]
 fn who_came_while_a_thread_asked_for_itself_is_gathered_by_the_ledgers_threads() {
     let ledger = Memory::default();
     let driver = driver(&ledger, |_| {});

@@ -347,8 +347,11 @@ mod tests {
                 ids.run.draw(1, u64::MAX - 1, |_| last - 1).unwrap();
                 let minted = ids.mint().unwrap();
                 assert_eq!(minted, place(last, 7), "precise: {precise}, at hand: {at_hand}");
-                let busy = MintError::Busy { retry: Duration::from_millis(1) };
-                assert_eq!(ids.mint(), Err(busy), "precise: {precise}, at hand: {at_hand}");
+                let busy = |millis| MintError::Busy { retry: Duration::from_millis(millis) };
+                assert_eq!(ids.mint(), Err(busy(1)), "precise: {precise}, at hand: {at_hand}");
+                // Further ahead, the wait is for all of it but ten milliseconds.
+                ids.run.draw(1, u64::MAX - 1, |last| last + (15 << ORDER_BITS)).unwrap();
+                assert_eq!(ids.mint(), Err(busy(15)), "precise: {precise}, at hand: {at_hand}");
             }
         }
     }
@@ -362,6 +365,19 @@ mod tests {
             let ahead = if precise { AHEAD_MS << PART_BITS } else { AHEAD_MS };
             assert!(matches!(ids.draw_at(end - ahead, 1), Err(MintError::Exhausted(_))));
             assert!(matches!(ids.draw_at(end - ahead - 1, 1), Ok(Ok(_))));
+        }
+    }
+
+    /// A copy of the process has it, too.
+    #[test]
+    fn a_minter_whose_draw_failed_in_a_new_era_mints_nothing_of_what_it_drew_before() {
+        let ids = UuidV7Generator::of(Origin::standing(), false);
+        let mut minter = ids.minter();
+        minter.mint().unwrap();
+        ids.run.draw(1, u64::MAX - 1, |last| last + (20 << ORDER_BITS)).unwrap();
+        ids.origin.invalidate();
+        for _ in 0..2 {
+            assert!(matches!(minter.mint(), Err(MintError::Busy { .. })));
         }
     }
 

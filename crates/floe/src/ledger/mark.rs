@@ -152,42 +152,45 @@ impl Mark {
 mod tests {
     use super::*;
 
+    fn request(floor: u64, count: u64, max_mark: u64) -> Reserve {
+        let (key, create, note, token) = (Key::slot(1, 0), false, None, Token::random().unwrap());
+        Reserve { key, floor, count, max_mark, token, create, note }
+    }
+
     #[test]
     fn what_is_reserved_ahead_never_moves_the_mark_back() {
-        let (key, create, note) = (Key::slot(1, 0), false, None);
-        let (floor, count, max_mark, token) = (0, 1, 20, Token::random().unwrap());
-        let request = Reserve { key, floor, count, max_mark, token, create, note };
         let record = Mark { mark: 100, ..Mark::default() };
-        let (reply, new) = record.reserve_ahead(10, &request, Mark::AHEAD).unwrap();
+        let (reply, new) = record.reserve_ahead(10, &request(0, 1, 20), Mark::AHEAD).unwrap();
         assert_eq!(reply, Reply::Got { start: 10, end: 11, previous_mark: 10 });
         assert_eq!(new.map(|new| (new.start, new.mark)), Some((100, 100)));
     }
 
     #[test]
     fn what_is_reserved_ahead_ends_with_the_last_position_of_the_callers_day() {
-        let (key, create, note) = (Key::slot(1, 0), false, None);
-        let (floor, count, max_mark, token) = (1_000, 3, 1_097, Token::random().unwrap());
-        let request = Reserve { key, floor, count, max_mark, token, create, note };
-        let reserved = |request: &Reserve| {
+        let reserved = |max_mark: u64| {
             let record = Mark { mark: 1_090, ..Mark::default() };
-            record.reserve_ahead(1_090, request, Mark::AHEAD).unwrap().1.map(|new| new.mark)
+            let (_, new) = record.reserve_ahead(1_090, &request(1_000, 3, max_mark), Mark::AHEAD).unwrap();
+            new.map(|new| new.mark)
         };
-        assert_eq!(reserved(&request), Some(1_100));
-        assert_eq!(
-            reserved(&Reserve { max_mark: u64::MAX, ..request }),
-            Some(1_093 + 3 * Mark::AHEAD),
-            "no end"
-        );
+        assert_eq!(reserved(1_097), Some(1_100));
+        assert_eq!(reserved(u64::MAX), Some(1_093 + 3 * Mark::AHEAD), "no end");
     }
 
     #[test]
     fn what_is_handed_out_lies_below_the_mark_also_where_the_floor_lies_above_the_bound() {
-        let (key, create, note) = (Key::slot(1, 0), false, None);
-        let (floor, count, max_mark, token) = (200, 10, 100, Token::random().unwrap());
-        let request = Reserve { key, floor, count, max_mark, token, create, note };
-        let (reply, new) =
-            Mark { mark: 50, ..Mark::default() }.reserve_ahead(40, &request, Mark::AHEAD).unwrap();
+        let record = Mark { mark: 50, ..Mark::default() };
+        let (reply, new) = record.reserve_ahead(40, &request(200, 10, 100), Mark::AHEAD).unwrap();
         assert_eq!(reply, Reply::Got { start: 200, end: 210, previous_mark: 40 });
         assert_eq!(new.map(|new| (new.start, new.mark)), Some((200, 210)));
+    }
+
+    #[test]
+    fn what_is_reserved_ahead_keeps_the_records_note_and_a_refusal_tells_it() {
+        let note = Some("host=web-1".to_owned());
+        let record = Mark { mark: 30, note: note.clone(), ..Mark::default() };
+        let (_, new) = record.reserve_ahead(10, &request(0, 1, 20), Mark::AHEAD).unwrap();
+        assert_eq!(new.unwrap().note, note);
+        let (refused, new) = record.reserve_ahead(21, &request(0, 1, 20), Mark::AHEAD).unwrap();
+        assert_eq!((refused, new), (Reply::Refused { mark: 21, note }, None));
     }
 }

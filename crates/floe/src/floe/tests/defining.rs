@@ -58,13 +58,21 @@ fn a_name_that_is_bound_to_another_kind_gets_no_mark_to_begin_at() {
 
 #[test]
 fn a_name_begins_at_its_second_number_as_at_any_other_and_at_its_first_by_itself() {
+    let (tickets, options) = (name("tickets"), NameOptions::default());
     for first in [1, 2, 3, 500] {
-        let ledger = Memory::default();
-        let floe = Floe::open(ledger.clone()).unwrap();
-        let handle = floe.define(&name("tickets"), &Definition::SEGMENT, &NameOptions::default()).unwrap();
-        assert_eq!(floe.begin_at(&handle, first), Ok(None));
-        assert_eq!(marks(&ledger), [("n/tickets".to_owned(), first - 1)]);
-        assert_eq!(floe.segment("tickets").unwrap().mint().map(Id::get), Ok(first));
+        for is_defined_again in [false, true] {
+            let ledger = Memory::default();
+            let floe = Floe::open(ledger.clone()).unwrap();
+            let handle = floe.define(&tickets, &Definition::SEGMENT, &options).unwrap();
+            if is_defined_again {
+                let (_, begun) = floe.define_from(&tickets, &Definition::SEGMENT, &options, first).unwrap();
+                assert_eq!(begun, Beginning::Here);
+            } else {
+                assert_eq!(floe.begin_at(&handle, first), Ok(None));
+            }
+            assert_eq!(marks(&ledger), [("n/tickets".to_owned(), first - 1)]);
+            assert_eq!(floe.segment("tickets").unwrap().mint().map(Id::get), Ok(first));
+        }
     }
 }
 

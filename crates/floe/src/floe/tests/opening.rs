@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::clock::Clock;
+use crate::clock::{Clock, ClockState};
 use crate::generator::Outcome;
 use crate::manual::Op;
 use crate::manual::tests::{BEGIN, Rig};
@@ -114,6 +114,10 @@ fn a_check_of_the_clock_allows_for_the_length_of_the_call() {
         said
     });
     assert_eq!(rig.floe.check_clock(), Ok(Some(0)));
+    // And an hour after the start, in another era, for no more than that.
+    rig.pass(3_600_000);
+    rig.floe.shared().clock.invalidate();
+    assert_eq!(rig.floe.check_clock(), Ok(Some(0)));
 }
 
 /// The answer may be as old as the machine has slept.
@@ -124,6 +128,21 @@ fn a_check_of_the_clock_during_which_an_era_ends_has_heard_nothing() {
         hands.now()
     });
     assert_eq!(rig.floe.check_clock(), Ok(None));
+}
+
+#[test]
+fn a_clock_holds_through_a_rollback_of_max_hold_and_not_of_a_millisecond_more() {
+    let builder = || Floe::builder().max_hold(Duration::from_secs(60));
+    let (rig, fixed) = (Rig::of(builder()), FixedClock::at(BEGIN));
+    let standing = builder().clock(&fixed).open(Memory::default()).unwrap();
+    for (floe, clock) in [(&rig.floe, &rig.clock), (&standing, &fixed)] {
+        let state = |by: i64| {
+            clock.step_to(BEGIN.plus(by));
+            floe.status().clock.state
+        };
+        assert_eq!(state(-60_000), ClockState::Holding(60_000));
+        assert_eq!(state(-60_001), ClockState::Refused(60_001));
+    }
 }
 
 /// A ledger that does not tell its realm.

@@ -93,6 +93,22 @@ fn an_outage_of_the_ledger_is_told_of_a_counter_for_which_somebody_waits() {
     assert_eq!(rig.told("count").state, NameState::Ready, "nobody notices it");
 }
 
+/// Until then its callers do not notice.
+#[test]
+fn an_outage_of_the_ledger_is_told_of_a_slot_whose_window_is_over() {
+    let rig = Rig::new();
+    let orders = rig.floe.snowflake("orders", Layout::TWITTER).unwrap();
+    rig.block_on(orders.mint_async()).unwrap();
+    let slot = || rig.floe.status().slots.remove(0);
+    rig.pass(slot().window_left_ms / 2);
+    assert!(matches!(orders.try_mint(), Ok(Outcome::Ready(_))));
+    let renewal = rig.manual.turn().calls.pop_front().unwrap();
+    rig.manual.answer(renewal.id, Err(LedgerError::Unavailable("gone".to_owned())));
+    assert_eq!(slot().trouble, Some(NameState::Ready));
+    rig.pass(slot().window_left_ms);
+    assert!(matches!(slot().trouble, Some(NameState::Unavailable { .. })));
+}
+
 #[test]
 fn a_rollback_through_which_the_clock_holds_is_told() {
     let rig = Rig::new();

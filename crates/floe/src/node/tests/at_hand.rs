@@ -124,11 +124,22 @@ fn who_loses_the_race_for_a_crashed_slot_at_hand_goes_on_to_the_next() {
     assert_eq!(next.key, slot(9));
 }
 
-/// Only the holder of a slot at hand is judged.
+/// Whoever left the note is alive: it is this process.
 #[test]
-fn after_slots_at_hand_without_a_record_the_slot_of_a_crashed_run_moves_no_clock() {
+fn in_a_new_era_a_node_goes_on_in_its_own_slot_at_hand() {
     let ledger = Memory::default();
     let (mut rig, stream) = rig(&ledger);
+    rig.other(&slot(7), rig.now(), 45_000, Some(&note("alive")));
+    assert_eq!(rig.mint_in(&stream), 9);
+    let mark = rig.mark(&slot(9));
+    rig.clock.invalidate();
+    assert_eq!(rig.mint_in(&stream), 9);
+    assert_eq!(rig.now(), mark, "nothing of the window before is minted");
+}
+
+/// A node that has found that the slots at hand were deleted.
+fn deleted(ledger: &Memory) -> (Rig, Arc<Stream>) {
+    let (mut rig, stream) = rig(ledger);
     for worker in [7, 9] {
         rig.other(&slot(worker), rig.now(), 1_000, None);
         assert!(ledger.lose(&slot(worker)));
@@ -138,6 +149,23 @@ fn after_slots_at_hand_without_a_record_the_slot_of_a_crashed_run_moves_no_clock
         let missing = rig.call();
         rig.serve(missing);
     }
+    (rig, stream)
+}
+
+#[test]
+fn a_slot_at_hand_that_was_deleted_is_asked_for_no_second_time() {
+    let (mut rig, stream) = deleted(&Memory::default());
+    rig.clock.invalidate();
+    rig.calls.clear();
+    rig.mint(&stream);
+    let next = rig.reserve().1.key;
+    assert!(![slot(7), slot(9)].contains(&next), "{next:?}");
+}
+
+/// Only the holder of a slot at hand is judged.
+#[test]
+fn after_slots_at_hand_without_a_record_the_slot_of_a_crashed_run_moves_no_clock() {
+    let (mut rig, _) = deleted(&Memory::default());
     let (id, probed) = rig.reserve();
     assert!(![slot(7), slot(9)].contains(&probed.key));
     let mark = rig.now() + 30_000;

@@ -431,6 +431,20 @@ fn a_node_whose_clock_drifts_off_mints_to_the_end_of_its_window() {
     assert!(rig.hands.read().wall.since(last) < 2_000, "{:?}", rig.hands.read());
 }
 
+/// The ledger may be out of reach meanwhile; the monotonic clock carries on what it said.
+#[test]
+fn that_the_clock_is_right_again_is_told_for_as_long_as_the_process_waits() {
+    let (mut rig, stream) = rig(0);
+    rig.mint_in(&stream);
+    rig.ledger_clock = LedgersClock::AtOnce(Some(-60_000));
+    rig.hands.set(-60_000);
+    let text = stopped(&mut rig, &stream);
+    assert!(text.contains("60.000 s ahead of") && text.contains("the clock is right again"), "{text}");
+    rig.hands.pass(15_000);
+    let text = rig.node.apart(&rig.clock.look()).unwrap();
+    assert!(text.contains("45.000 s ahead of") && text.contains("the clock is right again"), "{text}");
+}
+
 #[test]
 fn a_clock_that_was_ahead_goes_back_no_further_than_it_was_believed() {
     let (mut rig, stream) = rig(-9_000);

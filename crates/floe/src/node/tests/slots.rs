@@ -449,6 +449,22 @@ fn slots_that_were_deleted_are_passed_over_for_good_and_told_of() {
     assert_eq!(rig.mint_in(&stream), 2);
 }
 
+/// No holder's window says when one is free.
+#[test]
+fn where_all_slots_were_deleted_the_time_of_the_look_is_told() {
+    let mut rig = Rig::new(&Memory::default(), 9);
+    for slot in [0, 1].map(|worker| Key::slot(10, worker)) {
+        rig.other(&slot, 0, 1, None);
+        assert!(rig.ledger.lose(&slot));
+    }
+    let stream = rig.snowflake(&Layout::TWITTER, pool(0..=1));
+    rig.mint(&stream);
+    rig.settle();
+    let Mint::Empty(Some(MintError::Exhausted(text))) = rig.mint(&stream) else { panic!() };
+    assert!(text.contains("2 of them are skipped"), "{text}");
+    assert!(text.contains("may be free at 2026-03-01T12:00:00.000Z"), "{text}");
+}
+
 #[test]
 fn a_fixed_worker_whose_slot_was_deleted_stops_and_says_what_to_do() {
     let ledger = Memory::default();
@@ -505,6 +521,7 @@ fn slots_whose_holders_have_just_closed_are_waited_for() {
     let deadline = rig.node.deadline(&look).expect("it goes on looking");
     assert_eq!(deadline.since(look.mono), 7);
     rig.hands.pass(7);
+    assert_eq!(rig.sleep(), Some(1), "nor does it spin then");
     rig.settle();
     assert!(matches!(rig.mint(&stream), Mint::Got { worker: 1, .. }));
 }

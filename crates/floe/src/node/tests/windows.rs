@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::slots::{pool, refuse_all};
+use super::slots::{pool, refuse_all, refused};
 use super::*;
 
 /// A rig that holds a window of [`WINDOW`] from now, its stream, and the slot's key.
@@ -152,6 +152,24 @@ fn pauses_double_up_to_400_ms_or_an_eighth_of_what_is_left_and_any_up_to_a_half_
     }
 }
 
+/// Otherwise all nodes that wait for the same slots would ask for them at the same moment.
+#[test]
+fn who_has_found_all_slots_taken_looks_again_at_a_random_moment() {
+    for (left, random, sleep) in
+        [(60_000, 1, 999), (60_000, 250, 750), (60_000, 499, 501), (600, 100, 700), (60, 1, 501)]
+    {
+        let mut rig = Rig::new(&Memory::default(), 11);
+        let stream = rig.snowflake(&Layout::TWITTER, pool(0..=1));
+        rig.mint(&stream);
+        for _ in 0..2 {
+            let (id, _) = rig.reserve();
+            rolled(&mut rig, random);
+            rig.answer(id, refused(rig.now() + left));
+        }
+        assert_eq!(rig.sleep(), Some(sleep), "{left} ms left, {random}");
+    }
+}
+
 #[test]
 fn after_an_answer_a_slots_first_pause_is_short_again() {
     let mut rig = Rig::new(&Memory::default(), 11);
@@ -192,6 +210,19 @@ fn who_has_time_left_does_not_press_a_ledger_that_is_gone() {
     // Half an hour at 400 ms would be over 4,500.
     assert!((20..150).contains(&failures), "{failures}");
     assert!(longest > 100_000, "{longest}");
+}
+
+#[test]
+fn a_window_is_renewed_also_where_another_width_came_first() {
+    let mut rig = Rig::new(&Memory::default(), 11);
+    rig.twitter();
+    let wide = rig.snowflake(&Layout::SONYFLAKE, Workers::all(16).unwrap());
+    rig.mint_in(&wide);
+    let end = |rig: &Rig| rig.node.groups[1].window().unwrap().1;
+    let held_to = end(&rig);
+    rig.hands.pass(WINDOW / 2);
+    rig.settle();
+    assert!(end(&rig) > held_to);
 }
 
 #[test]
@@ -433,6 +464,7 @@ fn who_has_lost_a_slot_looks_for_another_also_where_nobody_mints_any_more() {
     assert_eq!(refuse_all(&mut rig, 30), 1, "the other one");
     assert_eq!(rig.sleep(), Some(30), "until that may be free");
     rig.hands.pass(30);
+    assert_eq!(rig.sleep(), Some(1), "nor does it spin then");
     assert_ne!(rig.reserve().1.key, key);
 }
 
@@ -468,7 +500,8 @@ fn a_mark_below_what_was_held_stops_the_slot_for_ever() {
         text.contains("went backwards") && text.contains(&key.subject()) && text.contains("marks raise"),
         "{text}"
     );
-    assert!(text.contains(&held_to.to_string()), "{text}");
+    let marks = format!("was 0, and this process holds a range up to {held_to}.");
+    assert!(text.contains(&marks), "{text}");
     // A name that is bound later does not mint in the window that was held either.
     let late = rig.snowflake(&Layout::LEAF, Workers::all(10).unwrap());
     assert!(matches!(rig.mint(&late), Mint::Empty(Some(MintError::Stopped(_)))));
