@@ -211,6 +211,25 @@ fn counter(store: &Map) -> (Stored<Map>, Name) {
     (ledger, name)
 }
 
+/// Counts five numbers of a new counter, and returns the request.
+fn counted(store: &Map) -> Reserve {
+    let (ledger, name) = counter(store);
+    let request = Reserve { create: false, ..ask(&Key::name(&name), 5) };
+    ledger.count(&request).unwrap();
+    request
+}
+
+/// The reservation of a call that found this left: what it asked the store, and its answer.
+fn reserved_ahead(
+    store: &Map,
+    request: &Reserve,
+    left: Range<u64>,
+) -> (Vec<String>, Result<Reply, LedgerError>) {
+    let place = Place::make(store, "shop").unwrap();
+    let mut change = Change::reserve_ahead(place, Seen::default(), request, Some(left));
+    follow(&mut change, store, |_, _| ())
+}
+
 fn got(ledger: &impl Ledger, request: &Reserve) -> (u64, u64) {
     match ledger.reserve(request).unwrap() {
         Reply::Got { start, end, .. } => (start, end),
@@ -253,24 +272,14 @@ fn counts_go_on_above_all_their_numbers_after_a_crash() {
 #[test]
 fn who_finds_that_another_has_reserved_ahead_looks_for_what_is_left_again() {
     let store = Map { ahead: Some(Arc::default()), ..Map::default() };
-    let (ledger, name) = counter(&store);
-    let request = Reserve { create: false, ..ask(&Key::name(&name), 5) };
-    ledger.count(&request).unwrap();
+    let request = counted(&store);
     let before = store.text("mark/shop/n/visits");
     assert!(before.contains("mark 165 start 0 "), "{before}");
     // It found too little, and comes to reserve when another has.
-    let place = Place::make(&store, "shop").unwrap();
     // What it found is older than the mark, or newer, as after an older mark was put back.
     for left in [3..4, 160..170] {
-        let mut change = Change::reserve_ahead(place.clone(), Seen::default(), &request, Some(left));
-        let mut heard = Heard::Nothing;
-        let reply = loop {
-            heard = match change.next(heard) {
-                Next::Get(key) => Heard::Entry(store.get(&key).unwrap()),
-                Next::Done(outcome) => break outcome,
-                other => panic!("{other:?}"),
-            };
-        };
+        let (asked, reply) = reserved_ahead(&store, &request, left);
+        assert!(asked.iter().all(|asked| asked.starts_with("get ")), "{asked:?}");
         assert_eq!(reply, Ok(Reply::Got { start: 165, end: 165, previous_mark: 165 }));
         assert_eq!(store.text("mark/shop/n/visits"), before);
     }
@@ -313,9 +322,7 @@ fn a_reservation_ahead_that_would_not_move_the_mark_writes_nothing() {
     let (ledger, name) = counter(&store);
     let request = Reserve { max_mark: 10, create: false, ..ask(&Key::name(&name), 5) };
     ledger.raise(&request.key, 165).unwrap();
-    let mut change =
-        Change::reserve_ahead(Place::make(&store, "shop").unwrap(), Seen::default(), &request, Some(3..165));
-    let (asked, reply) = follow(&mut change, &store, |_, _| ());
+    let (asked, reply) = reserved_ahead(&store, &request, 3..165);
     assert!(asked.iter().all(|asked| asked.starts_with("get ")), "{asked:?}");
     assert_eq!(reply, Ok(Reply::Got { start: 165, end: 165, previous_mark: 165 }));
 }
@@ -324,17 +331,8 @@ fn a_reservation_ahead_that_would_not_move_the_mark_writes_nothing() {
 #[test]
 fn a_reservation_ahead_is_answered_with_what_it_adds() {
     let store = Map { ahead: Some(Arc::default()), ..Map::default() };
-    let (ledger, name) = counter(&store);
-    let request = Reserve { create: false, ..ask(&Key::name(&name), 5) };
-    ledger.count(&request).unwrap();
-    let request = Reserve { floor: 200, ..request };
-    let mut change = Change::reserve_ahead(
-        Place::make(&store, "shop").unwrap(),
-        Seen::default(),
-        &request,
-        Some(162..165),
-    );
-    let (_, reply) = follow(&mut change, &store, |_, _| ());
+    let request = Reserve { floor: 200, ..counted(&store) };
+    let (_, reply) = reserved_ahead(&store, &request, 162..165);
     assert_eq!(reply, Ok(Reply::Got { start: 200, end: 205 + 32 * 5, previous_mark: 165 }));
 }
 
