@@ -197,7 +197,7 @@ impl Steady {
         let stands = self.stands(wall, elapsed);
         self.last = reading;
         if !sane(wall) {
-            self.short = 0;
+            (self.short, self.doubted) = (0, None);
             self.state = ClockState::Insane(wall);
             return;
         }

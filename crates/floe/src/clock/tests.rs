@@ -115,6 +115,19 @@ fn a_wall_clock_stands_that_is_over_twenty_milliseconds_short_of_the_least_rate(
     }
 }
 
+/// It loses a fifth of its time, and is set back by a millisecond ten times a second.
+#[test]
+fn a_step_back_does_not_make_up_for_a_slow_wall_clock() {
+    let mut clocks = Clocks::new();
+    for _ in 0..600 {
+        clocks.mono += 100;
+        clocks.step(81);
+        clocks.step(-1);
+    }
+    let ran = clocks.time() - START;
+    assert!(ran >= 57 * SECOND - 100, "the least rate is 95 %: {ran} ms in a minute");
+}
+
 /// A second is enough, however long it stood. Else a small rollback after it would not be waited for.
 #[test]
 fn a_wall_clock_that_stood_for_long_is_trusted_when_it_has_run_for_a_second() {
@@ -320,6 +333,33 @@ fn thirty_seconds_run_level_begin_anew_after_a_rollback() {
     assert!(matches!(clocks.state(), ClockState::Doubting(_)), "{:?}", clocks.state());
     clocks.run(100);
     assert_eq!((clocks.offset(), clocks.state()), (0, ClockState::Level));
+}
+
+#[test]
+fn thirty_seconds_run_level_begin_anew_after_an_insane_time() {
+    let mut clocks = Clocks::new();
+    clocks.step(HOUR);
+    clocks.run(10 * SECOND);
+    let right = clocks.wall;
+    clocks.step(LAST_SANE - right);
+    clocks.run(19 * SECOND);
+    clocks.step(right + 19 * SECOND - clocks.wall);
+    clocks.run(29_900);
+    assert!(matches!(clocks.state(), ClockState::Doubting(_)), "{:?}", clocks.state());
+    clocks.run(100);
+    assert_eq!((clocks.offset(), clocks.state()), (0, ClockState::Level));
+}
+
+/// Each look finds it a twentieth of a second further ahead than the one before.
+#[test]
+fn a_clock_that_runs_too_fast_does_not_run_level() {
+    let mut clocks = Clocks::new();
+    clocks.step(HOUR);
+    for _ in 0..310 {
+        clocks.mono += 100;
+        clocks.step(150);
+    }
+    assert!(matches!(clocks.state(), ClockState::Doubting(_)), "{:?}", clocks.state());
 }
 
 /// They say how the two clocks run, and an era says nothing about that.
