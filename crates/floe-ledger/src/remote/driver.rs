@@ -168,7 +168,32 @@ impl Drop for Waiting<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
+
+    #[test]
+    fn its_thread_goes_on_with_what_a_caller_left_and_ends_with_it() {
+        let (says_end, ended) = mpsc::channel();
+        let at_end = Box::pin(async move { says_end.send(()).unwrap() });
+        let driver = Driver::start("floe-test", "test:", at_end).unwrap();
+        let (says_done, done) = mpsc::channel();
+        let (goes_on, may_go_on) = tokio::sync::oneshot::channel();
+        driver
+            .wait(Duration::from_secs(60), async {
+                drop(tokio::spawn(async move {
+                    may_go_on.await.unwrap();
+                    says_done.send(thread::current().name().map(str::to_owned)).unwrap();
+                }));
+                Ok::<(), Trouble<()>>(())
+            })
+            .unwrap();
+        goes_on.send(()).unwrap();
+        assert_eq!(done.recv_timeout(Duration::from_secs(30)).unwrap().as_deref(), Some("floe-test"));
+        ended.try_recv().unwrap_err();
+        drop(driver);
+        ended.recv_timeout(Duration::from_secs(30)).unwrap();
+    }
 
     #[test]
     fn a_process_that_was_forked_runs_nothing_on_its_parents_connections() {
