@@ -34,7 +34,7 @@ use super::{Cursor, Draw, Drawn, Owned};
 use crate::clock::Stamp;
 use crate::error::Stopped;
 use crate::layout::{Layout, Width};
-use crate::shared_cursor::SharedCursor;
+use crate::shared_cursor::{SharedCursor, WakeList};
 use crate::signal::Signal;
 use crate::stream::{Chunk, Start, Stream};
 use crate::supply::{NumberChunk, SegmentSupply};
@@ -669,6 +669,36 @@ fn no_wish_for_a_range_is_lost() {
         }
         let after = stream.shared.take_wanted();
         assert_eq!(before.into_iter().chain(after).max(), Some(5), "{before:?}, {after:?}");
+    });
+}
+
+/// Whoever raises the signal is on the list by then: the node that it wakes looks there, and sleeps again.
+///
+/// Caught: `want` that raises the signal before the cursor is on the list.
+#[test]
+fn who_is_woken_by_a_wish_finds_it_on_the_list() {
+    model(3, || {
+        let (signal, wake_list) =
+            (std::sync::Arc::<Signal>::default(), std::sync::Arc::<WakeList>::default());
+        let shared = Arc::new(SharedCursor::new(0, std::sync::Arc::clone(&signal)));
+        shared.enlist(&wake_list, 7);
+        let caller = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.want(3))
+        };
+        // A thread of its own: it lowers the signal when loom lets it go on, and not before.
+        let node = {
+            let (signal, wake_list) = (std::sync::Arc::clone(&signal), std::sync::Arc::clone(&wake_list));
+            thread::spawn(move || {
+                signal.lower();
+                wake_list.take()
+            })
+        };
+        caller.join().unwrap();
+        let found = node.join().unwrap();
+        assert!(!found.is_empty() || signal.is_raised(), "it sleeps on");
+        assert_eq!([found, wake_list.take()].concat(), [7]);
+        assert_eq!(shared.take_wanted(), Some(3));
     });
 }
 

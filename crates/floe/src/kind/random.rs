@@ -154,7 +154,7 @@ fn take<const N: usize>(words: &[Cell<u64>]) -> [u64; N] {
 #[inline(never)]
 fn refilled<const N: usize>(ready: &Ready) -> Result<[u64; N], MintError> {
     const { assert!(N <= WORDS) };
-    ready.refill(GENERATION.load(Ordering::Relaxed))?;
+    ready.refill(seed)?;
     ready.taken.set(N);
     Ok(take(&ready.words))
 }
@@ -165,8 +165,9 @@ impl Ready {
         self.generation.get() == GENERATION.load(Ordering::Relaxed)
     }
 
-    /// Makes words that belong to `generation`, which was read before: an invalidation meanwhile drops them.
-    fn refill(&self, generation: u64) -> Result<(), MintError> {
+    /// Makes words, of a new seed if there is none that is current. An invalidation meanwhile drops them.
+    fn refill(&self, seed: impl Fn(u64) -> Result<Stretched, MintError>) -> Result<(), MintError> {
+        let generation = GENERATION.load(Ordering::Relaxed);
         let fill = |made: &mut Stretched| made.stretch(&self.words);
         let made = STRETCHED.try_with(|stretched| {
             let mut stretched = stretched.borrow_mut();
@@ -297,10 +298,15 @@ mod tests {
 
     #[test]
     fn an_invalidation_while_words_are_made_drops_them() {
-        let before = GENERATION.load(Ordering::Relaxed);
+        // Whatever the seed was before.
         invalidate();
         READY.with(|ready| {
-            ready.refill(before).unwrap();
+            let seed = |generation| {
+                let made = seed(generation);
+                invalidate();
+                made
+            };
+            ready.refill(seed).unwrap();
             assert!(!ready.is_current(), "they may be made of a seed that a copy has");
         });
     }

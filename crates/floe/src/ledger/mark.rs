@@ -165,6 +165,19 @@ mod tests {
         assert_eq!(new.map(|new| (new.start, new.mark)), Some((100, 100)));
     }
 
+    /// The same numbers would be the caller's and, reserved ahead, everybody's.
+    #[test]
+    fn a_reservation_that_is_asked_for_again_does_not_get_what_was_reserved_ahead_since() {
+        let first = request(0, 10, MAX_MARK);
+        let (_, record) = Mark::reserve(Some(&Mark::default()), &first).unwrap();
+        let (_, ahead) = record.unwrap().reserve_ahead(10, &request(0, 1, MAX_MARK), Mark::AHEAD).unwrap();
+        let ahead = ahead.unwrap();
+        let (again, _) = Mark::reserve(Some(&ahead), &first).unwrap();
+        let (start, end) = (ahead.mark, ahead.mark + 10);
+        assert_eq!(again, Reply::Got { start, end, previous_mark: start });
+        assert_eq!(ahead.give_back(first.token, start), None);
+    }
+
     #[test]
     fn what_is_reserved_ahead_ends_with_the_last_position_of_the_callers_day() {
         let reserved = |max_mark: u64| {

@@ -29,6 +29,8 @@ struct Map {
     tells: bool,
     /// What was reserved ahead for counters. `None`: nothing ever is.
     ahead: Option<Arc<Mutex<Ahead>>>,
+    /// Whether the next write is told as a conflict, though it is made.
+    mistells: Arc<AtomicBool>,
     /// Whether nothing can be written or settled just now.
     is_down: Arc<AtomicBool>,
     /// What another process does right after a [`Counting::skip`].
@@ -83,7 +85,8 @@ impl Store for Map {
         }
         let version = 1 + self.writes.fetch_add(1, Ordering::SeqCst);
         entries.insert(key.to_owned(), (version, text.to_owned()));
-        Ok(Put::Done(version.into()))
+        let mistells = self.mistells.swap(false, Ordering::SeqCst);
+        Ok(if mistells { Put::Conflict } else { Put::Done(version.into()) })
     }
 
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
@@ -583,6 +586,14 @@ fn what_is_handed_out_by_a_look_alone_is_settled_first() {
     ledger.give_back(&key, Token::random().unwrap(), 5).unwrap();
     ledger.raise(&Key::slot(10, 8), 5).unwrap_err();
     settled(0, "a refusal hands nothing out");
+    let mistells = || store.mistells.store(true, Ordering::SeqCst);
+    mistells();
+    let last = ask(&key, 10);
+    let (_, mark) = got(&ledger, &last);
+    settled(1, "a write of its own that seemed to have lost");
+    mistells();
+    assert!(ledger.give_back(&key, last.token, mark - 1).unwrap());
+    settled(1, "so what is given back");
 }
 
 #[test]

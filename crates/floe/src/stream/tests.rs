@@ -421,6 +421,21 @@ fn a_chunk_has_the_worker_id_of_its_draw() {
     }
 }
 
+#[test]
+fn a_chunk_that_is_drawn_before_the_last_one_expires_lasts_its_own_time() {
+    let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
+    let at = |millis: u64| Stamp::new(0, UnixMillis::new(START_MS)).plus(millis);
+    let now = START_MS.unsigned_abs();
+    stream.own(3, now, now + 1_000, 0);
+    let mut chunk = Chunk::<Id>::new(&stream);
+    let [first, second] = [0, 1].map(|drawn| {
+        assert_eq!(chunk.refill(&stream, at(drawn)), Ok(None));
+        stream.expiry(at(drawn))
+    });
+    assert!(first < second && chunk.take(&stream, second, None).is_some());
+    assert_eq!(chunk.take(&stream, second.plus(1), None), None);
+}
+
 /// Its IDs are made tick by tick, and those of the next tick end with the others.
 #[test]
 fn the_rest_of_a_chunk_in_the_next_tick_ends_with_its_era_and_with_its_time() {

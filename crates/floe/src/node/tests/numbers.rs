@@ -297,7 +297,9 @@ fn a_minters_numbers_end_with_their_range_and_with_their_era() {
     assert_eq!(minted(Some(at(0, 6)), 0), (false, Some(12)), "and so has the first one after that");
     numbers.shared.cursor.publish(&Owned { current: 0..1_000, spare: 2_000..3_000, ..Owned::default() }, 0);
     assert_eq!(minted(Some(at(0, 7)), 0), (false, Some(14)), "another range: half as many are drawn anew");
-    assert_eq!(minted(Some(at(1, 7)), 1), (false, None), "a copy of the process has these too");
+    for _ in 0..2 {
+        assert_eq!(minted(Some(at(1, 7)), 1), (false, None), "a copy of the process has these too");
+    }
     assert_eq!(numbers.shared.cursor.close(), Some(16));
     numbers.shared.cursor.publish(&Owned { current: 5_000..6_000, era: 1, ..Owned::default() }, 5_000);
     assert_eq!(minted(Some(at(1, 7)), 1), (false, Some(5_000)));
