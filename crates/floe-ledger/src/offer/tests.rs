@@ -35,6 +35,39 @@ fn a_key_has_one_writing() {
     }
 }
 
+#[test]
+fn a_token_has_one_writing() {
+    let text = "0a070707070707070707070707070707";
+    assert_eq!(Token::read(text).unwrap().hex(), text);
+    for other in [text.to_uppercase(), text[1..].to_owned(), format!("+{}", &text[1..]), format!("0{text}")] {
+        assert_eq!(Token::read(&other), None, "{other}");
+    }
+}
+
+/// A longer one could grow beyond what a caller reads of an answer.
+#[test]
+fn one_call_lists_a_page_and_no_more() {
+    let (offer, _) = offer();
+    let id = say(&offer, "shop", None, enter(false)).realm_id;
+    let outcome = |limit| {
+        let text = String::new;
+        let calls =
+            [Call::Names { after: text(), limit }, Call::List { prefix: text(), after: text(), limit }];
+        calls.map(|call| {
+            let question = Question { nonce: text(), realm_id: id.clone(), servers: 1, call };
+            let answered = offer.answer("shop", &|_| true, &serde_json::to_vec(&question).unwrap());
+            answered.map(|answered| answered.outcome)
+        })
+    };
+    assert_eq!(outcome(PAGE), [Ok("ok"), Ok("ok")]);
+    for refused in outcome(PAGE + 1) {
+        assert!(
+            refused.as_ref().is_err_and(|text| text.contains("ask again after the last one")),
+            "{refused:?}"
+        );
+    }
+}
+
 /// A store whose realms are each in memory, and a count of how often one is opened.
 fn offer() -> (Offer, Arc<AtomicUsize>) {
     let opened = Arc::new(AtomicUsize::new(0));
