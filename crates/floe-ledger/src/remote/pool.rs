@@ -168,8 +168,8 @@ mod tests {
     use crate::remote::url::Reach;
     use crate::remote::{Bounds, Remote};
 
-    /// A server that numbers its connections.
-    struct Numbered(AtomicU64, Reach);
+    /// A server that numbers its connections, and the realm that each of them finds.
+    struct Numbered(AtomicU64, Reach, fn(u64) -> &'static str);
 
     fn reach() -> Reach {
         let bounds = Bounds { max_wait: Duration::from_secs(10), connect: Duration::from_secs(10) };
@@ -179,7 +179,7 @@ mod tests {
 
     impl Numbered {
         fn new() -> Self {
-            Self(AtomicU64::new(0), reach())
+            Self(AtomicU64::new(0), reach(), |_| "realm")
         }
     }
 
@@ -193,7 +193,7 @@ mod tests {
 
         async fn connect(&self, _: Wanted<'_>) -> Result<Connected<u64>, Trouble<()>> {
             let link = self.0.fetch_add(1, Ordering::SeqCst);
-            Ok(Connected { link, realm_id: Some("realm".to_owned()), remarks: Vec::new() })
+            Ok(Connected { link, realm_id: Some(self.2(link).to_owned()), remarks: Vec::new() })
         }
 
         fn is_closed(_: &u64) -> bool {
@@ -239,6 +239,22 @@ mod tests {
             assert!(fail(trouble).is_err());
             assert_eq!(link(), next);
         }
+    }
+
+    /// Behind the same address there may be another store by then, where the marks are lower.
+    #[test]
+    fn a_later_connection_that_finds_another_realm_is_not_used() {
+        let server = Numbered(AtomicU64::new(0), reach(), |link| if link == 1 { "another" } else { "realm" });
+        let remote = Remote::open("numbered", server, &Opening::of("shop")).unwrap();
+        let link = || remote.call(|link| Box::pin(async move { Ok(*link) }));
+        assert_eq!(link(), Ok(0));
+        assert!(remote.call(|_| Box::pin(async { Err::<(), _>(Trouble::Store(())) })).is_err());
+        let outcome = link();
+        assert!(
+            matches!(&outcome, Err(LedgerError::Unfit(text)) if text.contains("is not the one that it was")),
+            "{outcome:?}"
+        );
+        assert_eq!((link(), remote.realm_id()), (Ok(2), "realm".to_owned()), "the right one is back");
     }
 
     /// A server that is down, or accepts connections and says nothing. It counts who came.
