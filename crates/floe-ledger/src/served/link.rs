@@ -148,6 +148,7 @@ mod tests {
     use std::sync::Mutex;
     use std::thread;
 
+    use floe::ledger::conformance::{Realm, run};
     use floe::ledger::{Key, Ledger, MAX_MARK, Memory, Reply, Reserve};
     use floe_testbed::http_stub;
 
@@ -223,6 +224,46 @@ mod tests {
             "{outcome:?}"
         );
         assert_eq!(told(honest), Ok(Reply::Got { start: 0, end: 5, previous_mark: 0 }));
+    }
+
+    /// Each realm has a server, and each process its own connections to it.
+    #[test]
+    fn what_a_ledger_promises_a_server_in_between_keeps() {
+        run(&|| {
+            let port = server(&Memory::default(), |said| said);
+            Realm::new(move || Box::new(open(&[port]).unwrap())).with_names(2_000)
+        });
+    }
+
+    #[test]
+    fn a_server_that_does_not_enter_the_realm_opens_none() {
+        for change in [
+            |said: Said| Said { answer: Answer::Clock(None), ..said },
+            |said: Said| Said { realm_id: None, ..said },
+        ] {
+            let Err(error) = open(&[server(&Memory::default(), change)]) else { panic!("it is open") };
+            assert!(error.to_string().contains("did not enter the realm shop"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_read_no_further_than_the_longest_one() {
+        let (store, length) = (Memory::default(), Arc::new(Mutex::new(0)));
+        let (offer, wanted) = (Offer::new(move |_| Ok(Box::new(store.clone()))), Arc::clone(&length));
+        let server = http_stub(move |_, question| {
+            // Blanks around it belong to an answer.
+            let mut body = offer.answer("shop", &|_| true, question).unwrap().body;
+            body.resize(body.len().max(*wanted.lock().unwrap()), b' ');
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+            [head.as_bytes(), &body].concat()
+        });
+        let ledger = open(&[server]).unwrap();
+        for (long, is_read) in [(LONGEST_ANSWER, true), (LONGEST_ANSWER + 1, false)] {
+            *length.lock().unwrap() = long;
+            let outcome = ledger.clock();
+            assert_eq!(outcome.is_ok(), is_read, "{outcome:?}");
+            assert!(matches!(outcome, Ok(_) | Err(LedgerError::Unavailable(_))), "{outcome:?}");
+        }
     }
 
     #[test]
@@ -313,7 +354,9 @@ mod tests {
         let (store, connections) = (Memory::default(), Arc::new(Mutex::new(HashSet::new())));
         let noted = Arc::clone(&connections);
         // Each connection to the stub has its thread.
-        let see = move |_: &str, _: &[u8]| drop(noted.lock().unwrap().insert(thread::current().id()));
+        let see = move |_: &str, _: &[u8]| {
+            noted.lock().unwrap().insert(thread::current().id());
+        };
         let cut = |said: Said| match said.answer {
             Answer::Entered => said,
             _ => Said { answer: Answer::Unavailable("cut off".to_owned()), ..said },
