@@ -182,10 +182,10 @@ pub(super) mod tests {
     use std::sync::Mutex;
 
     use h2::server;
-    use http::{Response, StatusCode};
+    use http::{HeaderName, Response, StatusCode};
     use tokio::net::TcpListener;
 
-    use super::super::messages::{StatusRequest, StatusResponse};
+    use super::super::messages::{AuthenticateResponse, StatusRequest, StatusResponse};
     use super::super::trouble::at_work;
     use super::*;
 
@@ -198,8 +198,10 @@ pub(super) mod tests {
         }
     }
 
-    /// Listens as a member. `answer` gets the path of each call.
-    pub(in crate::etcd) async fn member(answer: impl Fn(&str) -> Says + Send + 'static) -> Endpoint {
+    /// Listens as a member. `answer` gets the path and the headers of each call.
+    pub(in crate::etcd) async fn member(
+        answer: impl Fn(&str, &HeaderMap) -> Says + Send + 'static,
+    ) -> Endpoint {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(async move {
@@ -207,15 +209,18 @@ pub(super) mod tests {
                 socket.set_nodelay(true).unwrap();
                 let mut connection = server::handshake(socket).await.unwrap();
                 while let Some(Ok((request, mut respond))) = connection.accept().await {
-                    let Says(status, parts, code) = answer(request.uri().path());
+                    let Says(status, parts, code) = answer(request.uri().path(), request.headers());
                     let mut head = Response::new(());
                     *head.status_mut() = StatusCode::from_u16(status).unwrap();
                     let mut body = respond.send_response(head, false).unwrap();
                     for part in parts {
                         body.send_data(part, false).unwrap();
                     }
-                    let code = code.map(|code| ("grpc-status".parse().unwrap(), code.parse().unwrap()));
-                    body.send_trailers(code.into_iter().collect()).unwrap();
+                    // `code; message`
+                    let told = code.into_iter().flat_map(|code| code.split("; "));
+                    let names = ["grpc-status", "grpc-message"].map(HeaderName::from_static).into_iter();
+                    let trailers = names.zip(told.map(HeaderValue::from_static)).collect();
+                    body.send_trailers(trailers).unwrap();
                 }
             }
         });
@@ -225,7 +230,7 @@ pub(super) mod tests {
     /// The release of a member that says this.
     async fn release(says: Says) -> Result<String, String> {
         let says = Mutex::new(Some(says));
-        let at = member(move |_| says.lock().unwrap().take().unwrap()).await;
+        let at = member(move |_, _| says.lock().unwrap().take().unwrap()).await;
         let mut link = Link::connect(&at, None, None, Arc::default()).await.unwrap();
         let status = link.call(&StatusRequest {}).await;
         status.map(|status| status.version).map_err(|fault| at_work(&fault).to_string())
@@ -251,6 +256,38 @@ pub(super) mod tests {
         ] {
             let told = format!("{parts:?} {code:?}");
             assert!(release(Says(200, parts, code)).await.is_err(), "{told}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_says_that_it_is_one_of_grpc_and_waits_for_no_leader_and_has_the_token_after_a_login() {
+        let calls = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&calls);
+        let at = member(move |path, headers| {
+            let mut calls = noted.lock().unwrap();
+            calls.push((path.to_owned(), headers.clone()));
+            match (path, calls.len()) {
+                (AuthenticateRequest::PATH, number) => {
+                    Says::message(&AuthenticateResponse { token: format!("token.{number}") })
+                }
+                // It has forgotten the first token.
+                (_, 2) => Says(200, vec![], Some("16; etcdserver: invalid auth token")),
+                _ => Says::message(&StatusResponse::default()),
+            }
+        });
+        let login = Login { name: "floe".to_owned(), password: "s3cr3t".to_owned() };
+        let mut link = Link::connect(&at.await, None, Some(&login), Arc::default()).await.unwrap();
+        assert!(link.call(&StatusRequest {}).await.is_ok());
+        let calls = calls.lock().unwrap();
+        let tokens =
+            calls.iter().map(|(_, headers)| headers.get("token").map(|token| token.to_str().unwrap()));
+        assert_eq!(tokens.collect::<Vec<_>>(), [None, Some("token.1"), None, Some("token.3")]);
+        for (path, headers) in &*calls {
+            for (name, value) in
+                [("content-type", "application/grpc"), ("te", "trailers"), ("hasleader", "true")]
+            {
+                assert_eq!(headers.get(name).unwrap(), value, "{path}");
+            }
         }
     }
 
@@ -281,8 +318,8 @@ pub(super) mod tests {
     fn only_an_answer_with_its_status_is_one() {
         let at = Endpoint::new("member", 2379).unwrap();
         let told = |code: Option<&'static str>| {
-            let headers = code
-                .map(|code| (header::HeaderName::from_static("grpc-status"), HeaderValue::from_static(code)));
+            let headers =
+                code.map(|code| (HeaderName::from_static("grpc-status"), HeaderValue::from_static(code)));
             status(&headers.into_iter().collect(), &at).is_ok()
         };
         assert!(told(Some("0")));

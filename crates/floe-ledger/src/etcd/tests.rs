@@ -194,7 +194,7 @@ async fn a_release_that_loses_writes_is_used_only_where_the_url_accepts_it() {
     let remarks = async |version: &str, options: &str| {
         let status = StatusResponse { version: version.to_owned(), is_learner: false };
         let header = Some(Header { cluster_id: 7, revision: 1 });
-        let at = member(move |path| match path {
+        let at = member(move |path, _| match path {
             StatusRequest::PATH => Says::message(&status),
             _ => Says::message(&TxnResponse { header: header.clone(), ..TxnResponse::default() }),
         });
