@@ -75,14 +75,13 @@ impl Endpoint {
 
 #[cfg(test)]
 mod tests {
-    use tokio::net::TcpListener;
-
     use super::*;
     use crate::remote::ssl_mode::Verify;
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn a_connection_sends_at_once_and_is_probed_while_it_is_silent() {
-        let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = server.local_addr().unwrap().port();
         let socket = Endpoint::new("127.0.0.1", port).unwrap().plain().await.unwrap();
         assert!(socket.nodelay().unwrap());
