@@ -178,6 +178,8 @@ impl Ledger for Served {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     #[test]
@@ -190,6 +192,36 @@ mod tests {
         for page in [&["b"][..], &["a", "c"], &["d", "c"], &["c", "c"], &["c", "d", "e", "f"]] {
             let refused = listed(page).unwrap_err().to_string();
             assert!(refused.contains("listed something that was not asked for"), "{page:?}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_many_pages_has_every_item_once_up_to_its_limit() {
+        let all: Vec<String> = (0..3 * PAGE).map(|number| format!("{number:05}")).collect();
+        for (limit, requests) in [
+            (0, 1),
+            (1, 1),
+            (PAGE - 1, 1),
+            (PAGE, 1),
+            (PAGE + 1, 2),
+            (2 * PAGE, 2),
+            (3 * PAGE - 1, 3),
+            (3 * PAGE, 3),
+            // Only an empty page tells that this was all.
+            (3 * PAGE + 1, 4),
+            (usize::MAX, 4),
+        ] {
+            let wanted = RefCell::new(Vec::new());
+            let page = |after: String, limit: usize| {
+                wanted.borrow_mut().push(limit);
+                assert!(wanted.borrow().len() <= requests, "{limit}: {wanted:?}");
+                Ok(all.iter().filter(|item| **item > after).take(limit).cloned().collect())
+            };
+            let found = pages("floe", "", limit, page, String::as_str).unwrap();
+            assert_eq!(found, all[..limit.min(all.len())]);
+            let wanted = wanted.into_inner();
+            assert_eq!(wanted.len(), requests, "{limit}");
+            assert!(wanted.iter().all(|wanted| *wanted <= PAGE), "the server refuses more: {wanted:?}");
         }
     }
 

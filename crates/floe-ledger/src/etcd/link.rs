@@ -178,16 +178,148 @@ fn status(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(), Fault> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::sync::Mutex;
+
+    use h2::server;
+    use http::{HeaderName, Response, StatusCode};
+    use tokio::net::TcpListener;
+
+    use super::super::messages::{AuthenticateResponse, StatusRequest, StatusResponse};
+    use super::super::trouble::at_work;
     use super::*;
+
+    /// What stands at a member's address says this: HTTP's status, the parts of the body, and gRPC's status.
+    pub(in crate::etcd) struct Says(u16, Vec<Bytes>, Option<&'static str>);
+
+    impl Says {
+        pub(in crate::etcd) fn message(message: &impl Message) -> Self {
+            Self(200, vec![frame(message)], Some("0"))
+        }
+    }
+
+    /// Listens as a member. `answer` gets the path and the headers of each call.
+    pub(in crate::etcd) async fn member(
+        answer: impl Fn(&str, &HeaderMap) -> Says + Send + 'static,
+    ) -> Endpoint {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                socket.set_nodelay(true).unwrap();
+                let mut connection = server::handshake(socket).await.unwrap();
+                while let Some(Ok((request, mut respond))) = connection.accept().await {
+                    let Says(status, parts, code) = answer(request.uri().path(), request.headers());
+                    let mut head = Response::new(());
+                    *head.status_mut() = StatusCode::from_u16(status).unwrap();
+                    let mut body = respond.send_response(head, false).unwrap();
+                    for part in parts {
+                        body.send_data(part, false).unwrap();
+                    }
+                    // `code; message`
+                    let told = code.into_iter().flat_map(|code| code.split("; "));
+                    let names = ["grpc-status", "grpc-message"].map(HeaderName::from_static).into_iter();
+                    let trailers = names.zip(told.map(HeaderValue::from_static)).collect();
+                    body.send_trailers(trailers).unwrap();
+                }
+            }
+        });
+        Endpoint::new("127.0.0.1", port).unwrap()
+    }
+
+    /// The release of a member that says this.
+    async fn release(says: Says) -> Result<String, String> {
+        let says = Mutex::new(Some(says));
+        let at = member(move |_, _| says.lock().unwrap().take().unwrap()).await;
+        let mut link = Link::connect(&at, None, None, Arc::default()).await.unwrap();
+        let status = link.call(&StatusRequest {}).await;
+        status.map(|status| status.version).map_err(|fault| at_work(&fault).to_string())
+    }
+
+    #[tokio::test]
+    async fn only_a_whole_message_of_grpc_is_an_answer() {
+        let status = StatusResponse { version: "3.5.6".to_owned(), is_learner: false };
+        let whole = frame(&status);
+        assert_eq!(release(Says::message(&status)).await, Ok("3.5.6".to_owned()));
+        let halves = vec![whole.slice(..3), whole.slice(3..)];
+        assert_eq!(release(Says(200, halves, Some("0"))).await, Ok("3.5.6".to_owned()));
+        let is_compressed = [&[1], &whole[1..]].concat().into();
+        let begins_another = [&whole[..], &[0]].concat().into();
+        for (parts, code) in [
+            (vec![], Some("0")),
+            (vec![whole.slice(..4)], Some("0")),
+            (vec![whole.slice(..whole.len() - 1)], Some("0")),
+            (vec![is_compressed], Some("0")),
+            (vec![begins_another], Some("0")),
+            (vec![Bytes::from_static(b"\0\0\0\0\x01\xff")], Some("0")),
+            (vec![whole.clone()], None),
+        ] {
+            let told = format!("{parts:?} {code:?}");
+            assert!(release(Says(200, parts, code)).await.is_err(), "{told}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_says_that_it_is_one_of_grpc_and_waits_for_no_leader_and_has_the_token_after_a_login() {
+        let calls = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&calls);
+        let at = member(move |path, headers| {
+            let mut calls = noted.lock().unwrap();
+            calls.push((path.to_owned(), headers.clone()));
+            match (path, calls.len()) {
+                (AuthenticateRequest::PATH, number) => {
+                    Says::message(&AuthenticateResponse { token: format!("token.{number}") })
+                }
+                // It has forgotten the first token.
+                (_, 2) => Says(200, vec![], Some("16; etcdserver: invalid auth token")),
+                _ => Says::message(&StatusResponse::default()),
+            }
+        });
+        let login = Login { name: "floe".to_owned(), password: "s3cr3t".to_owned() };
+        let mut link = Link::connect(&at.await, None, Some(&login), Arc::default()).await.unwrap();
+        assert!(link.call(&StatusRequest {}).await.is_ok());
+        let calls = calls.lock().unwrap();
+        let tokens =
+            calls.iter().map(|(_, headers)| headers.get("token").map(|token| token.to_str().unwrap()));
+        assert_eq!(tokens.collect::<Vec<_>>(), [None, Some("token.1"), None, Some("token.3")]);
+        for (path, headers) in &*calls {
+            for (name, value) in
+                [("content-type", "application/grpc"), ("te", "trailers"), ("hasleader", "true")]
+            {
+                assert_eq!(headers.get(name).unwrap(), value, "{path}");
+            }
+        }
+    }
+
+    /// Something that stands before the member, such as a load balancer, may answer in its place.
+    #[tokio::test]
+    async fn an_answer_with_another_status_of_http_is_not_the_members() {
+        let status = StatusResponse { version: "3.5.6".to_owned(), is_learner: false };
+        for (says, told) in [
+            (Says(502, vec!["Bad Gateway".into()], None), "HTTP 502"),
+            (Says(503, vec![frame(&status)], Some("0")), "HTTP 503"),
+        ] {
+            let text = release(says).await.unwrap_err();
+            assert!(text.contains(told) && text.contains("does not speak gRPC"), "{text}");
+        }
+    }
+
+    /// Otherwise whatever answers there could take all of this process's memory.
+    #[tokio::test]
+    async fn an_answer_is_read_no_further_than_the_longest_one() {
+        let part = Bytes::from_static(&[0; 1 << 16]);
+        let parts = vec![part; MAX_ANSWER / (1 << 16) + 1];
+        let text = release(Says(200, parts, Some("0"))).await.unwrap_err();
+        assert!(text.contains("an answer of more than"), "{text}");
+    }
 
     /// A connection may be cut, or something stand before the member, when the message has come and the status has not.
     #[test]
     fn only_an_answer_with_its_status_is_one() {
         let at = Endpoint::new("member", 2379).unwrap();
         let told = |code: Option<&'static str>| {
-            let headers = code
-                .map(|code| (header::HeaderName::from_static("grpc-status"), HeaderValue::from_static(code)));
+            let headers =
+                code.map(|code| (HeaderName::from_static("grpc-status"), HeaderValue::from_static(code)));
             status(&headers.into_iter().collect(), &at).is_ok()
         };
         assert!(told(Some("0")));

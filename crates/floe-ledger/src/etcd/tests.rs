@@ -2,18 +2,23 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::sync::Arc;
 use std::time::Duration;
 
 use floe::ledger::LedgerError;
 
-use super::connect::{Verdict, judge};
+use super::Trouble;
+use super::connect::{Cluster, Verdict, judge};
 use super::layout::record;
+use super::link::tests::{Says, member};
+use super::messages::{Call, Header, StatusRequest, StatusResponse, TxnResponse};
 use super::trouble::{Fault, at_open, at_work};
 use super::url::{Endpoint, Settings};
-use crate::OpenError;
 use crate::remote::ssl_mode::Use;
 use crate::remote::tests::golden;
 use crate::remote::url::Reach;
+use crate::remote::{Connect, Wanted};
+use crate::{OpenError, Opening};
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();
@@ -182,6 +187,39 @@ fn releases_that_lose_what_they_acknowledged_are_known() {
     for version in ["3.3.27", "2.3.8", "0.4.9", "", "3.5", "x"] {
         assert!(matches!(judge(version), Verdict::Unfit(_)), "{version}");
     }
+}
+
+#[tokio::test]
+async fn a_release_that_loses_writes_is_used_only_where_the_url_accepts_it() {
+    let remarks = async |version: &str, options: &str| {
+        let status = StatusResponse { version: version.to_owned(), is_learner: false };
+        let header = Some(Header { cluster_id: 7, revision: 1 });
+        let at = member(move |path, _| match path {
+            StatusRequest::PATH => Says::message(&status),
+            _ => Says::message(&TxnResponse { header: header.clone(), ..TxnResponse::default() }),
+        });
+        let settings = parse(&format!("etcd://{}?{options}", at.await), &[]).unwrap();
+        let cluster = Cluster::new(Arc::new(settings), "shop").unwrap();
+        let connected = cluster.connect(Wanted::at_open(&Opening::of("shop"))).await;
+        connected.map(|connected| connected.remarks)
+    };
+    for options in ["", "unsafe=allow"] {
+        assert_eq!(remarks("3.5.6", options).await.unwrap(), Vec::<String>::new());
+        match remarks("3.3.27", options).await {
+            Err(Trouble::Ledger(LedgerError::Unfit(text))) => {
+                assert!(text.contains("3.3.27") && text.contains("3.4 or newer"), "{text}");
+            }
+            outcome => panic!("no option makes it fit: {outcome:?}"),
+        }
+    }
+    match remarks("3.5.5", "").await {
+        Err(Trouble::Ledger(LedgerError::Unfit(text))) => {
+            assert!(text.contains("3.5.5, which can lose") && text.contains("unsafe=allow"), "{text}");
+        }
+        outcome => panic!("it loses what it confirmed: {outcome:?}"),
+    }
+    let accepted = remarks("3.5.5", "unsafe=allow").await.unwrap();
+    assert!(matches!(&*accepted, [remark] if remark.starts_with("unsafe: it is etcd 3.5.5")), "{accepted:?}");
 }
 
 /// etcd's code 15 is the loss of data.

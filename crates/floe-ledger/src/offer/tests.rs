@@ -35,6 +35,109 @@ fn a_key_has_one_writing() {
     }
 }
 
+#[test]
+fn a_token_has_one_writing() {
+    let text = "0a070707070707070707070707070707";
+    assert_eq!(Token::read(text).unwrap().hex(), text);
+    for other in [text.to_uppercase(), text[1..].to_owned(), format!("+{}", &text[1..]), format!("0{text}")] {
+        assert_eq!(Token::read(&other), None, "{other}");
+    }
+}
+
+/// The server counts them, and its operator reads them.
+#[test]
+fn every_call_and_every_outcome_has_its_word() {
+    let (name, text) = (Name::new("orders").unwrap(), String::new);
+    let (key, token) = (Key::name(&name), Token::from_bytes([7; 16]).unwrap());
+    let wanted = || Wanted {
+        key: Text(key.clone()),
+        floor: 0,
+        count: 1,
+        max_mark: 9,
+        token: Text(token),
+        create: true,
+        note: None,
+    };
+    for (call, word) in [
+        (enter(false), "enter"),
+        (Call::Reserve(wanted()), "reserve"),
+        (Call::Count(wanted()), "count"),
+        (Call::GiveBack { key: Text(key.clone()), token: Text(token), from: 0 }, "give_back"),
+        (Call::Bind { name: Text(name.clone()), definition: text(), marked: true }, "bind"),
+        (Call::Definition { name: Text(name.clone()) }, "definition"),
+        (Call::Names { after: text(), limit: 1 }, "names"),
+        (Call::Raise { key: Text(key.clone()), at_least: 1 }, "raise"),
+        (Call::List { prefix: text(), after: text(), limit: 1 }, "list"),
+        (Call::Clock {}, "clock"),
+        (Call::InOtherRealms { name: Text(name.clone()) }, "in_other_realms"),
+    ] {
+        assert_eq!(call.word(), word);
+        // It is the word of the protocol, too.
+        assert!(serde_json::to_string(&call).unwrap().starts_with(&format!("{{\"{word}\":")));
+    }
+    for (answer, word) in [
+        (Answer::Entered, "ok"),
+        (Answer::Got { start: 0, end: 1, previous_mark: 0 }, "ok"),
+        (Answer::GivenBack(false), "ok"),
+        (Answer::Refused { mark: 9, note: None }, "refused"),
+        (LedgerError::Unavailable(text()).into(), "unavailable"),
+        (LedgerError::Unfit(text()).into(), "unfit"),
+        (LedgerError::Missing(key.clone()).into(), "missing"),
+        (LedgerError::Overflow { key: key.clone(), mark: 9 }.into(), "overflow"),
+    ] {
+        assert_eq!(answer.outcome(), word);
+    }
+}
+
+/// The name of a realm, and what is in it, may be nobody else's business.
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_caller_is_told_of_the_other_realms_that_it_sees_alone() {
+    let (dir, name) = (tempfile::TempDir::new().unwrap(), Name::new("orders").unwrap());
+    let url = format!("sqlite:{}", dir.path().join("ids.db").display());
+    for realm in ["games", "office"] {
+        Opening::of(realm).open(&url).unwrap().bind(&name, "uuid4", false).unwrap();
+    }
+    let offer = Offer::new(move |opening| opening.open(&url));
+    let realm_id = say(&offer, "shop", None, enter(false)).realm_id;
+    let told = |sees: &dyn Fn(&str) -> bool| {
+        let call = Call::InOtherRealms { name: Text(name.clone()) };
+        let question = Question { nonce: "7".to_owned(), realm_id: realm_id.clone(), servers: 1, call };
+        let answered = offer.answer("shop", sees, &serde_json::to_vec(&question).unwrap()).unwrap();
+        match serde_json::from_slice::<Said>(&answered.body).unwrap().answer {
+            Answer::Elsewhere(found) => found.into_iter().map(|(realm, ..)| realm).collect::<Vec<_>>(),
+            answer => panic!("{answer:?}"),
+        }
+    };
+    assert_eq!(told(&|_| true), ["games", "office"]);
+    assert_eq!(told(&|realm| realm == "games"), ["games"]);
+    assert!(told(&|_| false).is_empty());
+}
+
+/// A longer one could grow beyond what a caller reads of an answer.
+#[test]
+fn one_call_lists_a_page_and_no_more() {
+    let (offer, _) = offer();
+    let id = say(&offer, "shop", None, enter(false)).realm_id;
+    let outcome = |limit| {
+        let text = String::new;
+        let calls =
+            [Call::Names { after: text(), limit }, Call::List { prefix: text(), after: text(), limit }];
+        calls.map(|call| {
+            let question = Question { nonce: text(), realm_id: id.clone(), servers: 1, call };
+            let answered = offer.answer("shop", &|_| true, &serde_json::to_vec(&question).unwrap());
+            answered.map(|answered| answered.outcome)
+        })
+    };
+    assert_eq!(outcome(PAGE), [Ok("ok"), Ok("ok")]);
+    for refused in outcome(PAGE + 1) {
+        assert!(
+            refused.as_ref().is_err_and(|text| text.contains("ask again after the last one")),
+            "{refused:?}"
+        );
+    }
+}
+
 /// A store whose realms are each in memory, and a count of how often one is opened.
 fn offer() -> (Offer, Arc<AtomicUsize>) {
     let opened = Arc::new(AtomicUsize::new(0));

@@ -3,8 +3,12 @@
 use std::fs;
 use std::time::Duration;
 
+use floe::ledger::LedgerError;
+use redis::{ErrorKind, RedisError};
+
 use super::checks::{check_state, facts};
 use super::keys::{Keys, ahead_of, place_of};
+use super::trouble::{at_open, at_work};
 use super::url::Settings;
 use crate::OpenError;
 use crate::remote::ssl_mode::{Use, Verify};
@@ -168,6 +172,21 @@ fn a_server_that_cannot_be_right_or_is_not_ready_is_named() {
             (None, None) => {}
             (Some(part), Some(text)) if text.contains(part) => {}
             _ => panic!("{to}: {text:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_no_script_of_floes_gives_is_damage_and_not_an_outage() {
+    let settings = parse("redis://db", None).unwrap();
+    for (kind, is_damage) in
+        [(ErrorKind::UnexpectedReturnType, true), (ErrorKind::Parse, true), (ErrorKind::Io, false)]
+    {
+        let error = RedisError::from((kind, "odd"));
+        for told in [at_work(&error, &settings).into(), at_open(&error, &settings)] {
+            let OpenError::Ledger(told) = told else { panic!("{told:?}") };
+            assert_eq!(matches!(told, LedgerError::Unfit(_)), is_damage, "{told:?}");
+            assert_eq!(told.to_string().contains("no floe has written"), is_damage, "{told}");
         }
     }
 }

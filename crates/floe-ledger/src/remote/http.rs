@@ -164,3 +164,79 @@ impl<S: Speaks> Connect for S {
         }
     }
 }
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+    use std::{slice, thread};
+
+    use floe_testbed::{Certificates, Home};
+    use rustls::crypto::ring;
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+    use super::*;
+    use crate::remote::ssl_mode::{Tls, Use, Verify};
+
+    /// Listens with this certificate, or without TLS, and answers every request with `ok`.
+    fn server(certificate: Option<&Certificates>) -> u16 {
+        let config = certificate.map(|made| {
+            let chain = vec![CertificateDer::from_pem_file(&made.server).unwrap()];
+            let key = PrivateKeyDer::from_pem_file(&made.key).unwrap();
+            let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+            let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+            Arc::new(builder.with_single_cert(chain, key).unwrap())
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        thread::spawn(move || {
+            for mut socket in listener.incoming().map_while(Result::ok) {
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+                match &config {
+                    Some(config) => {
+                        let session = ServerConnection::new(Arc::clone(config)).unwrap();
+                        let mut socket = StreamOwned::new(session, socket);
+                        // A client that does not trust it goes.
+                        if socket.read(&mut [0; 1 << 10]).is_ok() {
+                            drop(socket.write_all(answer).and_then(|()| socket.flush()));
+                        }
+                    }
+                    None => drop(socket.write_all(answer)),
+                }
+            }
+        });
+        port
+    }
+
+    /// The answer of a server at this host whose certificate is checked so.
+    async fn answer(host: &str, port: u16, verify: Verify) -> Result<Bytes, Fault> {
+        let server = Endpoint::new(host, port).unwrap();
+        let tls = Tls { wanted: Use::Always, verify, own: None };
+        let connector = tls.connector(slice::from_ref(&server), None).unwrap();
+        let mut http = Http::connect(&server, connector.as_ref()).await?;
+        http.ask(http::Request::get("/"), Vec::new(), 10).await.map(|(_, body)| body)
+    }
+
+    /// Whoever opens a ledger can name the right roots. What else goes wrong may be over by the next call.
+    #[tokio::test]
+    async fn a_certificate_that_is_not_trusted_is_the_fault_of_the_settings() {
+        let home = Home::new("http");
+        let made = Certificates::for_host("localhost", &home);
+        let (port, roots) = (server(Some(&made)), |file: &PathBuf| Verify::Full(file.clone()));
+        assert_eq!(answer("localhost", port, roots(&made.signer)).await.unwrap(), "ok");
+        for (host, roots) in [("localhost", roots(&made.stranger)), ("127.0.0.1", roots(&made.signer))] {
+            let fault = answer(host, port, roots).await.unwrap_err();
+            assert!(
+                fault.is_asked_for && fault.text.contains("look at sslmode and sslrootcert"),
+                "{fault:?}"
+            );
+        }
+        let fault = answer("localhost", server(None), roots(&made.signer)).await.unwrap_err();
+        assert!(!fault.is_asked_for && fault.text.starts_with("TLS: "), "{fault:?}");
+    }
+}

@@ -168,8 +168,8 @@ mod tests {
     use crate::remote::url::Reach;
     use crate::remote::{Bounds, Remote};
 
-    /// A server that numbers its connections.
-    struct Numbered(AtomicU64, Reach);
+    /// A server that numbers its connections, and the realm that each of them finds. `None` where it takes none.
+    struct Numbered(AtomicU64, Reach, fn(u64) -> Option<&'static str>);
 
     fn reach() -> Reach {
         let bounds = Bounds { max_wait: Duration::from_secs(10), connect: Duration::from_secs(10) };
@@ -179,7 +179,7 @@ mod tests {
 
     impl Numbered {
         fn new() -> Self {
-            Self(AtomicU64::new(0), reach())
+            Self(AtomicU64::new(0), reach(), |_| Some("realm"))
         }
     }
 
@@ -193,7 +193,8 @@ mod tests {
 
         async fn connect(&self, _: Wanted<'_>) -> Result<Connected<u64>, Trouble<()>> {
             let link = self.0.fetch_add(1, Ordering::SeqCst);
-            Ok(Connected { link, realm_id: Some("realm".to_owned()), remarks: Vec::new() })
+            let realm_id = self.2(link).ok_or(Trouble::Store(()))?;
+            Ok(Connected { link, realm_id: Some(realm_id.to_owned()), remarks: Vec::new() })
         }
 
         fn is_closed(_: &u64) -> bool {
@@ -239,6 +240,23 @@ mod tests {
             assert!(fail(trouble).is_err());
             assert_eq!(link(), next);
         }
+    }
+
+    /// Behind the same address there may be another store by then, where the marks are lower.
+    #[test]
+    fn a_later_connection_that_finds_another_realm_is_not_used() {
+        let server =
+            Numbered(AtomicU64::new(0), reach(), |link| Some(if link == 1 { "another" } else { "realm" }));
+        let remote = Remote::open("numbered", server, &Opening::of("shop")).unwrap();
+        let link = || remote.call(|link| Box::pin(async move { Ok(*link) }));
+        assert_eq!(link(), Ok(0));
+        assert!(remote.call(|_| Box::pin(async { Err::<(), _>(Trouble::Store(())) })).is_err());
+        let outcome = link();
+        assert!(
+            matches!(&outcome, Err(LedgerError::Unfit(text)) if text.contains("is not the one that it was")),
+            "{outcome:?}"
+        );
+        assert_eq!((link(), remote.realm_id()), (Ok(2), "realm".to_owned()), "the right one is back");
     }
 
     /// A server that is down, or accepts connections and says nothing. It counts who came.
@@ -337,5 +355,19 @@ mod tests {
         pool.pace().not_before = None;
         assert!(pool.lease().await.is_err());
         assert_eq!((pool.connect.came.load(Ordering::SeqCst), pool.pace().failures), (2, 2));
+    }
+
+    /// Otherwise the pauses of an outage that is over would delay the first call of the next one.
+    #[tokio::test]
+    async fn a_connect_that_works_ends_the_pauses() {
+        let server = Numbered(AtomicU64::new(0), reach(), |link| (link > 1).then_some("realm"));
+        let pool = Pool::new(server, Opening::of("shop"));
+        for failures in 1..=2 {
+            assert!(pool.lease().await.is_err());
+            assert_eq!(pool.pace().failures, failures);
+        }
+        assert!(pool.lease().await.is_ok());
+        let Pace { failures, not_before } = *pool.pace();
+        assert_eq!((failures, not_before), (0, None));
     }
 }

@@ -72,3 +72,37 @@ impl Endpoint {
         tls.connect(name, socket).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::remote::ssl_mode::Verify;
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_connection_sends_at_once_and_is_probed_while_it_is_silent() {
+        let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = server.local_addr().unwrap().port();
+        let socket = Endpoint::new("127.0.0.1", port).unwrap().plain().await.unwrap();
+        assert!(socket.nodelay().unwrap());
+        let socket = SockRef::from(&socket);
+        assert!(socket.keepalive().unwrap());
+        assert_eq!(socket.tcp_keepalive_time().unwrap(), KEEPALIVE);
+        assert_eq!(socket.tcp_keepalive_interval().unwrap(), KEEPALIVE / 3);
+    }
+
+    #[test]
+    fn a_host_that_no_certificate_can_name_is_refused_where_one_is_asked_for() {
+        let hosts = ["db.example", "a_b..example"].map(|host| Endpoint::new(host, 1).unwrap());
+        let connector =
+            |wanted, hosts| Tls { wanted, verify: Verify::Nothing, own: None }.connector(hosts, None);
+        let Err(OpenError::Asked(text)) = connector(Use::Always, &hosts).map(drop) else {
+            panic!("a certificate names it")
+        };
+        assert!(text.contains("`a_b..example`"), "{text}");
+        assert!(connector(Use::Always, &hosts[..1]).unwrap().is_some());
+        // Where TLS is not asked for, the connection is made without it.
+        assert!(connector(Use::WherePossible, &hosts).unwrap().is_some());
+        assert!(connector(Use::Never, &hosts).unwrap().is_none());
+    }
+}

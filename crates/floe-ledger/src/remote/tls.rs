@@ -157,6 +157,8 @@ impl ServerCertVerifier for Lenient {
 
 #[cfg(all(test, unix))]
 mod tests {
+    use std::env;
+    use std::process::Command;
     use std::time::Duration;
 
     use floe_testbed::{Certificates, Home};
@@ -182,5 +184,37 @@ mod tests {
         for (signer, year) in [(&made.stranger, 2_026), (&made.signer, 1_971), (&made.signer, 5_000)] {
             assert!(matches!(verdict(signer, year), Err(Error::InvalidCertificate(_))), "{year}");
         }
+    }
+
+    #[test]
+    fn a_file_of_roots_without_a_certificate_is_refused_by_its_name() {
+        let home = Home::new("roots");
+        let file = home.write("ca.pem", "# the certificates come here\n");
+        let Err(OpenError::Asked(text)) = client(&Verify::Full(file.clone())).map(drop) else {
+            panic!("no server could be right")
+        };
+        for part in ["sslrootcert", &file.display().to_string(), "holds no certificate", "PEM"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    /// It is the environment that says where the system has them, so a process of its own looks.
+    #[test]
+    fn a_system_without_certificates_is_told_what_to_install() {
+        const NOWHERE: &str = "/dev/null";
+        if env::var_os("SSL_CERT_FILE").is_some_and(|file| file == NOWHERE) {
+            let Err(OpenError::Asked(text)) = client(&Verify::Full(SYSTEM.into())).map(drop) else {
+                panic!("no server could be right")
+            };
+            assert!(text.contains("sslrootcert=system") && text.contains("ca-certificates"), "{text}");
+            return;
+        }
+        let (_, module) = module_path!().split_once("::").unwrap();
+        let name = format!("{module}::a_system_without_certificates_is_told_what_to_install");
+        let mut looks = Command::new(env::current_exe().unwrap());
+        looks.args(["--exact", &name]).env("SSL_CERT_FILE", NOWHERE).env_remove("SSL_CERT_DIR");
+        let looked = looks.output().unwrap();
+        let told = String::from_utf8_lossy(&looked.stdout);
+        assert!(looked.status.success() && told.contains("1 passed"), "{told}");
     }
 }

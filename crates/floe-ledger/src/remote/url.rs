@@ -274,3 +274,32 @@ impl Url<'_> {
         Ok(Tls { wanted, verify, own })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static BUCKET: Form = Form {
+        of: "a bucket",
+        example: "bucket://name",
+        schemes: &["bucket"],
+        port: 0,
+        unescaped: None,
+        options: &[&["max_wait", "endpoint"]],
+        modes: EITHER,
+        timeout: options::connect_timeout,
+    };
+
+    /// Somebody may write credentials where none belong, and a `?` in them.
+    #[test]
+    fn an_option_that_may_be_the_end_of_a_password_is_not_shown() {
+        assert!(BUCKET.read("bucket://ids?endpoint=http://a@minio").is_ok(), "here a value may have it");
+        for url in ["bucket://key?s3cr3t@ids", "bucket://key:123?s3cr3t@ids", "bucket://key:s3c?r3t@ids=1"] {
+            let Err(error) = BUCKET.read(url) else { panic!("{url} was read") };
+            let text = error.to_string();
+            assert!(text.contains("no URL of a bucket") && !text.contains("r3t"), "{url}: {text}");
+        }
+        let Err(error) = BUCKET.read("bucket://ids?region=x") else { panic!("no such option") };
+        assert!(error.to_string().contains("has no option `region`: it has max_wait, endpoint"), "{error}");
+    }
+}

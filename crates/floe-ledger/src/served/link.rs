@@ -144,8 +144,11 @@ impl Link {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::sync::Mutex;
+    use std::thread;
 
+    use floe::ledger::conformance::{Realm, run};
     use floe::ledger::{Key, Ledger, MAX_MARK, Memory, Reply, Reserve};
     use floe_testbed::http_stub;
 
@@ -161,7 +164,17 @@ mod tests {
     }
 
     fn offering(offer: Offer, change: impl Fn(Said) -> Said + Send + Sync + 'static) -> u16 {
-        http_stub(move |_, question| {
+        seen(offer, |_, _| {}, change)
+    }
+
+    /// `see` gets the head and the body of each question.
+    fn seen(
+        offer: Offer,
+        see: impl Fn(&str, &[u8]) + Send + Sync + 'static,
+        change: impl Fn(Said) -> Said + Send + Sync + 'static,
+    ) -> u16 {
+        http_stub(move |head, question| {
+            see(head, question);
             let answered = offer.answer("shop", &|_| true, question).unwrap();
             let said = change(serde_json::from_slice(&answered.body).unwrap());
             let body = serde_json::to_vec(&said).unwrap();
@@ -211,6 +224,149 @@ mod tests {
             "{outcome:?}"
         );
         assert_eq!(told(honest), Ok(Reply::Got { start: 0, end: 5, previous_mark: 0 }));
+    }
+
+    /// Each realm has a server, and each process its own connections to it.
+    #[test]
+    fn what_a_ledger_promises_a_server_in_between_keeps() {
+        run(&|| {
+            let port = server(&Memory::default(), |said| said);
+            Realm::new(move || Box::new(open(&[port]).unwrap())).with_names(2_000)
+        });
+    }
+
+    #[test]
+    fn a_server_that_does_not_enter_the_realm_opens_none() {
+        for change in [
+            |said: Said| Said { answer: Answer::Clock(None), ..said },
+            |said: Said| Said { realm_id: None, ..said },
+        ] {
+            let Err(error) = open(&[server(&Memory::default(), change)]) else { panic!("it is open") };
+            assert!(error.to_string().contains("did not enter the realm shop"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_read_no_further_than_the_longest_one() {
+        let (store, length) = (Memory::default(), Arc::new(Mutex::new(0)));
+        let (offer, wanted) = (Offer::new(move |_| Ok(Box::new(store.clone()))), Arc::clone(&length));
+        let server = http_stub(move |_, question| {
+            // Blanks around it belong to an answer.
+            let mut body = offer.answer("shop", &|_| true, question).unwrap().body;
+            body.resize(body.len().max(*wanted.lock().unwrap()), b' ');
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+            [head.as_bytes(), &body].concat()
+        });
+        let ledger = open(&[server]).unwrap();
+        for (long, is_read) in [(LONGEST_ANSWER, true), (LONGEST_ANSWER + 1, false)] {
+            *length.lock().unwrap() = long;
+            let outcome = ledger.clock();
+            assert_eq!(outcome.is_ok(), is_read, "{outcome:?}");
+            assert!(matches!(outcome, Ok(_) | Err(LedgerError::Unavailable(_))), "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_question_has_its_token_and_the_number_of_servers_that_it_passes() {
+        let (store, questions) = (Memory::default(), Arc::new(Mutex::new(Vec::new())));
+        let noted = Arc::clone(&questions);
+        let see = move |head: &str, question: &[u8]| {
+            let question: Question = serde_json::from_slice(question).unwrap();
+            noted.lock().unwrap().push((head.to_owned(), question.servers));
+        };
+        let server = seen(Offer::new(move |_| Ok(Box::new(store.clone()))), see, |said| said);
+        // Two servers have asked, one after the other, before this one does.
+        let ledger = open_as(&[server], &Opening { servers: 2, ..Opening::of("shop") }).unwrap();
+        assert!(ledger.clock().is_ok());
+        let questions = questions.lock().unwrap();
+        assert_eq!(questions.len(), 2, "it enters, and asks for the time");
+        for (head, servers) in &*questions {
+            for part in [
+                "POST /v1/ledger/shop ",
+                "\r\nauthorization: Bearer floe_1\r\n",
+                "\r\ncontent-type: application/json\r\n",
+            ] {
+                assert!(head.contains(part), "`{part}` is not in: {head}");
+            }
+            assert_eq!(*servers, 3);
+        }
+    }
+
+    /// What the server says of the caller is the caller's to put right; what something before it says proves nothing.
+    #[test]
+    fn an_answer_that_is_an_error_is_told_by_who_wrote_it() {
+        let (store, told) = (Memory::default(), Arc::new(Mutex::new(None)));
+        let (offer, tell) = (Offer::new(move |_| Ok(Box::new(store.clone()))), Arc::clone(&told));
+        let server = http_stub(move |_, question| {
+            let (status, body) = match tell.lock().unwrap().clone() {
+                Some((status, body)) => (status, body),
+                None => (200, offer.answer("shop", &|_| true, question).unwrap().body),
+            };
+            let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n", body.len());
+            [head.as_bytes(), &body].concat()
+        });
+        let ledger = open(&[server]).unwrap();
+        let problem = |sort: &str| format!(r#"{{"type":"{sort}","title":"No","detail":"so says floe"}}"#);
+        for (status, body, is_asked, words) in [
+            (401, problem("/problems/unauthenticated"), true, "so says floe"),
+            (401, problem("/problems/wrong-token"), true, "so says floe"),
+            (403, problem("/problems/forbidden"), true, "so says floe"),
+            (404, problem("/problems/not-found"), false, "so says floe"),
+            (503, problem("/problems/busy"), false, "so says floe"),
+            (403, problem("about:blank"), false, "answers HTTP 403"),
+            (403, r#"{"type":"/problems/forbidden"}"#.to_owned(), false, "answers HTTP 403"),
+            (401, problem("forbidden"), false, "answers HTTP 401"),
+            (502, "<html>Bad Gateway</html>".to_owned(), false, "answers HTTP 502"),
+        ] {
+            *told.lock().unwrap() = Some((status, body.clone().into_bytes()));
+            let Err(at_open) = open(&[server]) else { panic!("{status} {body} opened it") };
+            assert_eq!(matches!(at_open, OpenError::Asked(_)), is_asked, "{status} {body}: {at_open:?}");
+            // A token may be let in again while a process runs.
+            let at_work = ledger.clock();
+            assert!(matches!(at_work, Err(LedgerError::Unavailable(_))), "{status} {body}: {at_work:?}");
+            for text in [at_open.to_string(), at_work.unwrap_err().to_string()] {
+                assert!(text.contains(words), "{status} {body}: {text}");
+                assert_eq!(
+                    text.contains("What the call did is not known"),
+                    words != "so says floe",
+                    "{text}"
+                );
+            }
+            *told.lock().unwrap() = None;
+            assert!(ledger.clock().is_ok());
+        }
+    }
+
+    #[test]
+    fn what_the_store_refuses_is_refused_with_its_mark_and_note() {
+        let ledger = open(&[server(&Memory::default(), |said| said)]).unwrap();
+        let request = Reserve { note: Some("host-1".to_owned()), ..request() };
+        assert!(matches!(ledger.reserve(&request), Ok(Reply::Got { end: 5, .. })));
+        let next = Reserve { token: Token::random().unwrap(), max_mark: 4, ..request };
+        let refused = Reply::Refused { mark: 5, note: Some("host-1".to_owned()) };
+        assert_eq!(ledger.reserve(&next), Ok(refused.clone()));
+        assert_eq!(ledger.count(&next), Ok(refused));
+    }
+
+    /// There is no other one to go to, so a new connection would find nothing else.
+    #[test]
+    fn a_server_alone_keeps_its_connection_while_it_cannot_reach_its_store() {
+        let (store, connections) = (Memory::default(), Arc::new(Mutex::new(HashSet::new())));
+        let noted = Arc::clone(&connections);
+        // Each connection to the stub has its thread.
+        let see = move |_: &str, _: &[u8]| {
+            noted.lock().unwrap().insert(thread::current().id());
+        };
+        let cut = |said: Said| match said.answer {
+            Answer::Entered => said,
+            _ => Said { answer: Answer::Unavailable("cut off".to_owned()), ..said },
+        };
+        let server = seen(Offer::new(move |_| Ok(Box::new(store.clone()))), see, cut);
+        let ledger = open(&[server]).unwrap();
+        for _ in 0..3 {
+            assert_eq!(ledger.clock(), Err(LedgerError::Unavailable("cut off".to_owned())));
+        }
+        assert_eq!(connections.lock().unwrap().len(), 1);
     }
 
     /// Where the pinned one was lost, it would make another, and find out only then.

@@ -108,6 +108,7 @@ mod tests {
             ("floe://:s3cr3t@", "no URL of floe servers"),
             ("floe://:s3cr3t@a/b", "no URL of floe servers"),
             ("floe://s3cr3t@localhost", "no URL of floe servers"),
+            ("floe://:@localhost", "no URL of floe servers"),
             ("floe://:s3cr3t@localhost?a=b@c", "no URL of floe servers"),
             ("floe://:s3cr3t%20@localhost", "not a token of floe"),
             ("floe://:s3cr3t%0d%0aHost:x@localhost", "not a token of floe"),

@@ -176,6 +176,11 @@ fn closed(error: std::io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
+    use tokio::io::DuplexStream;
+    use tokio::time::timeout;
+
     use super::*;
 
     /// A reply to another request, as from something that stands before the server, proves nothing.
@@ -198,11 +203,53 @@ mod tests {
         }
         let (asked, mut answered) = batch();
         let mut waiting = VecDeque::from([asked]);
-        for number in [1, jute::PING, 2] {
+        // In between come the answer to a ping, and an event.
+        for number in [1, -2, -1, 2] {
             take(reply(number), &mut waiting).unwrap();
         }
         assert_eq!(answered.try_recv(), Ok(vec![reply(1), reply(2)]));
         assert!(take(reply(3), &mut waiting).is_err(), "nothing was asked");
+    }
+
+    /// Waits for the next frame, and returns the number in it and the rest.
+    async fn frame(server: &mut DuplexStream) -> (i32, Vec<u8>) {
+        let length = server.read_i32().await.unwrap();
+        let number = server.read_i32().await.unwrap();
+        let mut rest = vec![0; usize::try_from(length - 4).unwrap()];
+        server.read_exact(&mut rest).await.unwrap();
+        (number, rest)
+    }
+
+    /// It ends when there is no ledger any more, and the server is told so: otherwise it would hold the session until it
+    /// times out.
+    #[tokio::test]
+    async fn a_session_lasts_as_long_as_its_pings_are_answered_and_is_ended_in_order() {
+        let (stream, mut server) = tokio::io::duplex(1 << 10);
+        let (calls, batches) = mpsc::channel(1);
+        let driven = drive(Box::new(stream), batches, Duration::from_millis(10));
+        let served = async {
+            for _ in 0..10 {
+                assert_eq!(frame(&mut server).await, (jute::PING, 11_i32.to_be_bytes().to_vec()));
+                let pong = [16, jute::PING, 0, 0, 0].map(i32::to_be_bytes).concat();
+                server.write_all(&pong).await.unwrap();
+            }
+            drop(calls);
+            loop {
+                let next = timeout(Duration::from_secs(60), frame(&mut server));
+                match next.await.expect("the session is not ended") {
+                    (jute::PING, _) => {}
+                    last => break last,
+                }
+            }
+        };
+        let mut driven = pin!(driven);
+        let last = tokio::select! {
+            ended = &mut driven => panic!("it ended before the server closed: {ended:?}"),
+            last = served => last,
+        };
+        assert_eq!(last.1, (-11_i32).to_be_bytes());
+        drop(server);
+        assert_eq!(driven.await, Ok(()));
     }
 
     /// Otherwise the first call after a silent cut would wait for all of its time.

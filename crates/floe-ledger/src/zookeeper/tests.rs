@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use floe::ledger::LedgerError;
+
 use super::code;
 use super::former;
 use super::jute::{self, Access, Reply, Request};
@@ -229,11 +231,68 @@ fn whatever_comes_in_is_bounded_and_never_a_panic() {
     assert!(jute::session_timeout_ms(&[0; 3]).is_err());
 }
 
+/// The numbers are those of ZooKeeper's `KeeperException`.
+#[test]
+fn an_error_of_a_server_has_its_name_its_kind_and_its_way_out() {
+    for (code, name, way_out) in [
+        (-6, "Unimplemented", "3.5 or newer"),
+        (-101, "NoNode", "whether the server runs"),
+        (-102, "NoAuth", "getAcl"),
+        (-103, "BadVersion", "whether the server runs"),
+        (-110, "NodeExists", "whether the server runs"),
+        (-114, "InvalidACL", "getAcl"),
+        (-115, "AuthFailed", "getAcl"),
+        (-119, "NotReadOnly", "start the other servers"),
+        (-124, "SessionClosedRequireAuth", "getAcl"),
+        (-125, "QuotaExceeded", "setquota"),
+        (-127, "ThrottledOp", "more requests"),
+        (-4, "an error", "whether the server runs"),
+    ] {
+        let error = Error::Code(code);
+        let (opening, working) = (trouble::at_open(&error, "zk:"), trouble::at_work(&error, "zk:"));
+        for text in [opening.to_string(), working.to_string()] {
+            let wanted = format!("zk:: ZooKeeper answered {name} ({code}); ");
+            assert!(text.contains(&wanted) && text.contains(way_out), "{text}");
+        }
+        let is_unfit = matches!(working, LedgerError::Unfit(_));
+        assert_eq!(is_unfit, code == code::UNIMPLEMENTED, "{working:?}");
+        // A password can be put right while a process runs, and has to be before it starts.
+        match opening {
+            OpenError::Asked(_) => assert!([-102, -115, -124].contains(&code), "{code}"),
+            OpenError::Ledger(error) => assert_eq!(error, working),
+        }
+        assert!(![-102, -115, -124].contains(&code) || !is_unfit);
+    }
+    let garbled = trouble::at_work(&Error::Garbled("a short reply"), "zk:");
+    assert!(garbled.to_string().contains("needs sslmode=verify-full"), "{garbled}");
+}
+
+/// A server may answer a creation with the node's path alone, or with its `Stat` behind it.
+#[test]
+fn the_outcome_of_a_transaction_is_read_past_the_nodes_that_it_made() {
+    let stat = |version: i32| [&[0; 32][..], &version.to_be_bytes(), &[0; 32]].concat();
+    let result = |operation: i32, rest: &[u8]| [&operation.to_be_bytes(), &[0; 5][..], rest].concat();
+    let (path, end) = (b"\0\0\0\x02/a".as_slice(), b"\xff\xff\xff\xff\x01\xff\xff\xff\xff".to_vec());
+    let outcome = |results: &[Vec<u8>]| {
+        let content = [vec![0; 16], results.concat(), end.clone()].concat();
+        Reply::parse(&content).unwrap().outcome()
+    };
+    let made = [result(1, path), result(15, &[path, &stat(0)].concat())];
+    for made in made {
+        assert_eq!(outcome(&[result(13, b""), made.clone()]), Ok(Ok(None)));
+        assert_eq!(outcome(&[made.clone(), result(5, &stat(7)), result(2, b"")]), Ok(Ok(Some(7))));
+        let undone = result(-1, &[0; 4]);
+        let failed = result(-1, &code::NODE_EXISTS.to_be_bytes());
+        assert_eq!(outcome(&[made, undone, failed]), Ok(Err((2, code::NODE_EXISTS))));
+    }
+    assert!(outcome(&[result(9, b"")]).is_err());
+}
+
 #[test]
 fn an_old_server_is_named_as_one() {
     let error = trouble::at_open(&Error::Code(code::UNIMPLEMENTED), "zookeeper://zk:2181/ids");
     assert!(error.to_string().contains("3.5 or newer"), "{error}");
-    assert!(matches!(error, OpenError::Ledger(floe::ledger::LedgerError::Unfit(_))), "{error:?}");
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
 }
 
 #[test]

@@ -132,6 +132,19 @@ fn keys_of_a_newer_floe_or_of_no_floe_are_refused() {
         assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
         says(&error, &parts);
     }
+    // A realm of version 1 has its id alone here. What is none must not become the id of its records.
+    let realm = format!("{prefix}/realm/test");
+    let whole = server.control(&["get", "--print-value-only", &realm]) + "\n";
+    server.control(&["put", &format!("{prefix}/version"), "1"]);
+    for id in ["", "5f 5f", "moving ", "moving 5f 5f"] {
+        server.control(&["put", &realm, id]);
+        let error = refused(&url);
+        assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{id}: {error:?}");
+        says(&error, &["an id of the realm test", "restore"]);
+        assert_eq!(server.control(&["get", "--print-value-only", &realm]), id.trim_end());
+    }
+    server.control(&["put", &realm, &whole]);
+    server.control(&["put", &format!("{prefix}/version"), "2"]);
     let key = format!("{prefix}/mark/test/n/orders");
     server.control(&["put", &key, "5"]);
     let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(1)) else { panic!("it was read") };

@@ -183,8 +183,10 @@ fn a_record_that_no_floe_has_written_is_not_counted_on() {
     let server = Redis::start(&[]);
     let ledger = open(&server.url());
     got(&*ledger, &ask(5));
+    let no_text = "return redis.call('HSET', 'floe:{test}', 'mark/n/orders', '\\255')";
     for (command, part) in [
-        (["HSET", "floe:{test}", "mark/n/orders", "5"].as_slice(), "mark/test/n/orders"),
+        (["EVAL", no_text, "0"].as_slice(), "an answer that is not text"),
+        (&["HSET", "floe:{test}", "mark/n/orders", "5"], "mark/test/n/orders"),
         (&["HSET", "floe:{test}", "mark/n/orders", "floe 1\nrealm x\nend\n"], "mark/test/n/orders"),
         (&["SET", "floe:{test}", "5"], "WRONGTYPE"),
     ] {

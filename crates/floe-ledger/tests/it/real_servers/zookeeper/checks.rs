@@ -52,7 +52,7 @@ fn what_was_made_with_credentials_is_open_to_these_alone() {
 
 #[test]
 fn a_name_of_a_realm_that_is_closed_is_not_told_of() {
-    let (url, _) = fresh_url();
+    let (url, path) = fresh_url();
     let (ledger, name) = (open(&url), Name::new("orders").unwrap());
     let with = url.replace("//", "//careful:r%40ght@");
     for (url, realm) in [(&with, "closed"), (&url, "plain")] {
@@ -60,6 +60,11 @@ fn a_name_of_a_realm_that_is_closed_is_not_told_of() {
     }
     let found = ledger.in_other_realms(&name).unwrap();
     assert_eq!(found.iter().map(|found| &*found.realm).collect::<Vec<_>>(), ["plain"]);
+    // Of a realm that everyone may see, the records may be closed.
+    let records = only_child(&format!("{path}/plain"));
+    let close = format!("setAcl -R {records} auth:careful:r@ght:cdrwa");
+    Zookeeper::shared().cli_script(&format!("addauth digest careful:r@ght\n{close}\n"));
+    assert_eq!(ledger.in_other_realms(&name), Ok(Vec::new()));
     assert_eq!(got(&*ledger, &ask(3)), (0, 3));
 }
 
