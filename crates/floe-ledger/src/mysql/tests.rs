@@ -1,16 +1,20 @@
-//! URLs, the environment, and the bytes that are sent, without a server.
+//! URLs, the environment, and the bytes that are sent, without a server; and the checks of servers that are played,
+//! because the server of the other tests is MariaDB.
 
 use std::collections::HashMap;
 use std::fs;
 
+use floe::ledger::LedgerError;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::channel::Channel;
+use super::link::Link;
 use super::session::Session;
 use super::statements::text;
-use super::trouble::Error;
+use super::trouble::{Error, at_open, at_work};
 use super::url::Settings;
+use super::{Trouble, schema};
 use crate::OpenError;
 use crate::remote::ssl_mode::{Use, Verify};
 use crate::remote::tests::golden;
@@ -145,22 +149,220 @@ fn every_url_means_what_it_meant() {
     });
 }
 
+/// A session with a server that says all this at once, and nothing more. It hears nothing.
+async fn played(says: &[u8]) -> (Session, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (mut server, _) = listener.accept().await.unwrap();
+    server.write_all(says).await.unwrap();
+    server.shutdown().await.unwrap();
+    (Session::new(Channel::new(socket)), server)
+}
+
+/// How many rows a statement changed, by a server that says this.
+fn changed(says: &[u8]) -> Result<u64, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (mut session, _server) = played(says).await;
+        session.query("UPDATE").await.map(|answers| answers[0].affected)
+    })
+}
+
 /// After a request that was cut off, it may be the answer to that one.
 #[test]
 fn a_packet_with_another_number_is_no_answer() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let answer = |number: u8| {
-        runtime.block_on(async move {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-            let (mut server, _) = listener.accept().await.unwrap();
-            // One row was changed.
-            server.write_all(&[7, 0, 0, number, 0, 1, 0, 2, 0, 0, 0]).await.unwrap();
-            Session::new(Channel::new(socket)).query("UPDATE").await.map(|answers| answers[0].affected)
-        })
-    };
+    // One row was changed.
+    let answer = |number: u8| changed(&[7, 0, 0, number, 0, 1, 0, 2, 0, 0, 0]);
     assert_eq!(answer(1).unwrap(), 1);
     for number in [0, 2, 7, 255] {
         assert!(matches!(answer(number), Err(Error::Protocol("a packet out of order"))), "{number}");
+    }
+}
+
+#[test]
+fn a_packet_from_4_mib_on_is_refused_by_its_length_alone() {
+    for head in [[0, 0, 0x40, 1], [1, 0, 0x40, 1], [0xff, 0xff, 0xff, 1]] {
+        let outcome = changed(&head);
+        assert!(matches!(outcome, Err(Error::TooLong)), "{head:?}: {outcome:?}");
+    }
+    // The longest one is waited for.
+    let outcome = changed(&[0xff, 0xff, 0x3f, 1]);
+    assert!(matches!(outcome, Err(Error::Socket(_))), "{outcome:?}");
+}
+
+/// The packets that answer one request: for each of its statements nothing, or rows of two columns.
+fn answers(statements: &[Option<&[(&str, &str)]>]) -> Vec<u8> {
+    let (mut bytes, mut number) = (Vec::new(), 0);
+    let mut say = |payload: &[u8]| {
+        number += 1;
+        bytes.extend([u8::try_from(payload.len()).unwrap(), 0, 0, number]);
+        bytes.extend(payload);
+    };
+    for (index, rows) in (1..).zip(statements) {
+        let status = if index < statements.len() { 8 } else { 0 };
+        let Some(rows) = rows else {
+            say(&[0, 0, 0, status, 0, 0, 0]);
+            continue;
+        };
+        let end_of_columns = [0xfe, 0, 0, 0, 0];
+        [&[2][..], b"a column", b"a column", &end_of_columns].map(&mut say);
+        for (name, value) in *rows {
+            let cell = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+            say(&[cell(name), cell(value)].concat());
+        }
+        say(&[0xfe, 0, 0, status, 0]);
+    }
+    bytes
+}
+
+/// What the checks of a new connection say to a server that shows these, and is fit but for them.
+fn checked(
+    options: &str,
+    variables: &[(&str, &str)],
+    status: &[(&str, &str)],
+) -> Result<String, LedgerError> {
+    let settings = parse(&format!("mysql://floe@db/ids?{options}"), &[]).unwrap();
+    let fit = [("version", "8.4.0"), ("innodb_flush_log_at_trx_commit", "1"), ("innodb_doublewrite", "ON")];
+    let variables = [&fit[..], variables].concat();
+    let says = [
+        answers(&[None, Some(&variables), Some(status)]),
+        answers(&[Some(&[])]), // It replicates from none.
+        answers(&[None; 5]),
+    ];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (session, _server) = played(&says.concat()).await;
+        let mut link = Link { session, shown: settings.reach.shown.as_str().into() };
+        let mut remarks = Vec::new();
+        match schema::check_server(&mut link, &settings, &mut remarks).await {
+            Ok(()) => Ok(remarks.join("; ")),
+            Err(Trouble::Ledger(error)) => Err(error),
+            Err(other) => panic!("{other:?}"),
+        }
+    })
+}
+
+#[test]
+fn mysql_is_used_from_8_0_on_and_mariadb_from_10_5() {
+    for version in
+        ["8.0.11", "8.0.36-0ubuntu0.22.04.1", "8.4.0", "9.1.0", "10.5.1-MariaDB", "11.4.2-MariaDB-log"]
+    {
+        assert_eq!(checked("", &[("version", version)], &[]), Ok(String::new()), "{version}");
+    }
+    for (version, oldest) in [
+        ("5.7.44-log", "MySQL 5.7.44-log, and floe needs 8.0 or newer"),
+        ("10.4.34-MariaDB", "MariaDB 10.4.34-MariaDB, and floe needs 10.5 or newer"),
+        ("5.5.68-MariaDB", "floe needs 10.5 or newer"),
+    ] {
+        let refused = checked("unsafe=allow", &[("version", version)], &[]);
+        let Err(LedgerError::Unfit(text)) = refused else { panic!("{version}: {refused:?}") };
+        assert!(text.contains(oldest), "{text}");
+    }
+}
+
+#[test]
+fn what_only_mysql_can_lose_ranges_by_is_refused_unless_told_otherwise() {
+    for (variables, status, finding, way_out) in [
+        (
+            [].as_slice(),
+            [("Innodb_redo_log_enabled", "OFF")].as_slice(),
+            "has its redo log disabled",
+            "ENABLE INNODB REDO_LOG",
+        ),
+        (
+            &[("innodb_doublewrite", "DETECT_ONLY")],
+            &[],
+            "innodb_doublewrite = DETECT_ONLY",
+            "Turn innodb_doublewrite on",
+        ),
+    ] {
+        let refused = checked("", variables, status);
+        let Err(LedgerError::Unfit(text)) = refused else { panic!("{finding}: {refused:?}") };
+        assert!(text.contains(finding) && text.contains(way_out), "{text}");
+        let remark = checked("unsafe=allow", variables, status).unwrap();
+        assert!(remark.starts_with("unsafe: it ") && remark.contains(finding), "{remark}");
+    }
+    let fit = [("innodb_doublewrite", "DETECT_AND_RECOVER"), ("log_bin", "ON"), ("sync_binlog", "1")];
+    assert_eq!(checked("", &fit, &[("Innodb_redo_log_enabled", "ON")]), Ok(String::new()));
+    // A replica, or a primary that was stepped down: later it may be the primary.
+    let refused = checked("unsafe=allow", &[("read_only", "OFF"), ("super_read_only", "ON")], &[]);
+    assert!(
+        matches!(&refused, Err(LedgerError::Unavailable(text)) if text.contains("super_read_only = ON")),
+        "{refused:?}"
+    );
+}
+
+/// Whose fault an error is: the caller's who opens a ledger, the store's for good, or the store's for now.
+fn kind(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Asked(_) => "asked",
+        OpenError::Ledger(LedgerError::Unfit(_)) => "unfit",
+        OpenError::Ledger(LedgerError::Unavailable(_)) => "unavailable",
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_error_has_its_kind_and_its_way_out() {
+    let look = "whether the server runs";
+    let (rights, connections) = ("docs/ledgers.md", "max_connections");
+    let of_servers = [
+        (1045, "asked", "MYSQL_PWD"),
+        (1698, "asked", "MYSQL_PWD"),
+        (1862, "asked", "MYSQL_PWD"),
+        (3118, "asked", "MYSQL_PWD"),
+        (4151, "asked", "MYSQL_PWD"),
+        (1130, "asked", "CREATE USER 'name'@'host'"),
+        (3159, "asked", "sslmode=require"),
+        (1044, "asked", rights),
+        (1142, "unfit", rights),
+        (1143, "unfit", rights),
+        (1227, "unfit", rights),
+        (1205, "unavailable", "SHOW PROCESSLIST"),
+        (1290, "unavailable", "name the primary"),
+        (1792, "unavailable", "name the primary"),
+        (1836, "unavailable", "name the primary"),
+        (1040, "unavailable", connections),
+        (1203, "unavailable", connections),
+        (1226, "unavailable", connections),
+        (1021, "unavailable", "make room"),
+        (1114, "unavailable", "make room"),
+        (1129, "unavailable", "FLUSH HOSTS"),
+        (1665, "unavailable", "ROW or MIXED"),
+        (1213, "unavailable", look),
+        (1064, "unavailable", look),
+    ]
+    .map(|(code, kind, way_out)| (Error::Server { code, message: "its words".to_owned() }, kind, way_out));
+    let refused = || std::io::Error::other("its words");
+    let of_floe = [
+        (Error::Socket(refused()), "unavailable", look),
+        (Error::Tls(refused()), "unavailable", "sslrootcert"),
+        (Error::NoTls, "asked", "sslmode=disable"),
+        (Error::PasswordInTheClear, "asked", "do not say sslmode=disable"),
+        (Error::UnknownWay("dialog".to_owned()), "asked", "caching_sha2_password"),
+        (Error::Protocol("its words"), "unavailable", "the port in the URL"),
+        (Error::TooLong, "unavailable", "the port in the URL"),
+    ];
+    for (error, expected, way_out) in of_servers.into_iter().chain(of_floe) {
+        let opened = at_open(&error, "mysql:");
+        assert_eq!(kind(&opened), expected, "{opened}");
+        // Later, a password, a right or a setting may be changed back.
+        let worked = at_work(&error, "mysql:");
+        assert!(matches!(worked, LedgerError::Unavailable(_)), "{worked:?}");
+        for text in [opened.to_string(), worked.to_string()] {
+            assert!(
+                text.contains(way_out) && text.contains(&error.to_string()),
+                "`{way_out}` is not in: {text}"
+            );
+        }
+    }
+    for (code, at_first) in [(1046, "unfit"), (1049, "asked"), (1054, "unfit"), (1146, "unfit")] {
+        let gone = Error::Server { code, message: "its words".to_owned() };
+        assert_eq!(kind(&at_open(&gone, "mysql:")), at_first, "{code}");
+        let worked = at_work(&gone, "mysql:");
+        assert!(
+            matches!(&worked, LedgerError::Unfit(text) if text.contains("restore")),
+            "{code}: {worked:?}"
+        );
     }
 }

@@ -7,8 +7,9 @@ use floe::ledger::LedgerError;
 use floe::store::Store as _;
 
 use super::statements::Statements;
+use super::trouble::{at_open, at_work};
 use super::url::Settings;
-use super::{Postgres, Queries, QueryError, Row};
+use super::{Postgres, Queries, QueryError, Row, schema};
 use crate::OpenError;
 use crate::remote::ssl_mode::Verify;
 use crate::remote::tests::golden;
@@ -92,8 +93,17 @@ fn a_passfile_is_read_as_libpq_reads_it() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join(".pgpass");
-    fs::write(&file, "# db:*:*:*:comment\nother:*:*:*:no\ndb:5432:ids:floe:a\\:b\\\\c:d\n*:*:*:*:last\n")
-        .unwrap();
+    // A line that is empty or has a field too few names no password.
+    let lines = [
+        "#db:*:*:*:comment",
+        "",
+        "db:5432:ids:short",
+        "db:5432:short",
+        "other:*:*:*:no",
+        r"db:5432:ids:floe:a\:b\\c:d",
+        "*:*:*:floe:last",
+    ];
+    fs::write(&file, lines.join("\n")).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let home = dir.path().to_str().unwrap();
     let password = |url: &str, environment: &[(&str, &str)]| {
@@ -105,11 +115,17 @@ fn a_passfile_is_read_as_libpq_reads_it() {
     };
     assert_eq!(password("postgres://floe@db/ids", &[("HOME", home)]).as_deref(), Some("a:b\\c:d"));
     assert_eq!(password("postgres://floe@db:1/ids", &[("HOME", home)]).as_deref(), Some("last"));
+    assert_eq!(
+        password("postgres://floe@%23db/ids", &[("HOME", home)]).as_deref(),
+        Some("last"),
+        "no comment"
+    );
     let named = [("HOME", "/nowhere"), ("PGPASSFILE", file.to_str().unwrap())];
     assert_eq!(password("postgres://floe@db/ids", &named).as_deref(), Some("a:b\\c:d"));
     assert_eq!(password("postgres://floe@db/ids", &[("HOME", "/nowhere")]), None);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(refused("postgres://floe@db/ids", &named).contains("chmod 600"));
+    assert_eq!(password("postgres://another@db/ids", &named), None, "nothing is taken from it");
 }
 
 #[test]
@@ -176,5 +192,68 @@ fn what_a_replica_says_is_no_record() {
     for row in [vec![Some("a record"), Some("true")], vec![None, Some("true")], vec![None, None], vec![]] {
         let got = get(row);
         assert!(matches!(got, Err(LedgerError::Unavailable(_))), "{got:?}");
+    }
+}
+
+#[test]
+fn a_server_is_used_from_version_12_on() {
+    let checked = |number: &str, version: &str| {
+        let settings = [number, version, "false", "on", "on", "UTF8"];
+        schema::check_server(&[settings.map(|text| Some(text.to_owned())).to_vec()], "postgres:", false)
+    };
+    for (number, version) in [("120000", "12.0"), ("120022", "12.22 (Debian 12.22-1)"), ("170002", "17.2")] {
+        assert_eq!(checked(number, version), Ok(Vec::new()), "{version}");
+    }
+    for (number, version) in [("119999", "11.99"), ("110022", "11.22"), ("90624", "9.6.24")] {
+        let Err(LedgerError::Unfit(text)) = checked(number, version) else { panic!("{version} is used") };
+        assert!(text.contains(&format!("is PostgreSQL {version}, and floe needs 12 or newer")), "{text}");
+    }
+}
+
+/// Whose fault an error is: the caller's who opens a ledger, the store's for good, or the store's for now.
+fn kind(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Asked(_) => "asked",
+        OpenError::Ledger(LedgerError::Unfit(_)) => "unfit",
+        OpenError::Ledger(LedgerError::Unavailable(_)) => "unavailable",
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_error_has_its_kind_and_its_way_out() {
+    let look = "whether the server runs";
+    for (code, text, expected, way_out) in [
+        (Some("28P01"), "its words", "asked", "pg_hba.conf"),
+        (Some("28000"), "its words", "asked", "pg_hba.conf"),
+        (Some("3D000"), "its words", "asked", "createdb"),
+        (Some("42501"), "its words", "unfit", "docs/ledgers.md"),
+        (Some("25006"), "its words", "unavailable", "name the primary"),
+        (Some("53300"), "its words", "unavailable", "max_connections"),
+        (Some("57014"), "its words", "unavailable", "raise max_wait"),
+        (Some("53100"), "its words", "unavailable", "make room"),
+        (Some("57P01"), "its words", "unavailable", look),
+        (None, "password missing", "asked", "passfile"),
+        (None, "server does not support TLS", "asked", "sslmode=disable"),
+        (None, "its words", "unavailable", look),
+    ] {
+        let error = QueryError::new(code, text);
+        let opened = at_open(&error, "postgres:");
+        assert_eq!(kind(&opened), expected, "{opened}");
+        // Later, a password, a right or a setting may be changed back.
+        let worked = at_work(&error, "postgres:");
+        assert!(matches!(worked, LedgerError::Unavailable(_)), "{worked:?}");
+        for told in [opened.to_string(), worked.to_string()] {
+            assert!(told.contains(way_out) && told.contains(text), "`{way_out}` is not in: {told}");
+        }
+    }
+    for code in ["42P01", "42703", "3F000"] {
+        let gone = QueryError::new(Some(code), "its words");
+        assert_eq!(kind(&at_open(&gone, "postgres:")), "unfit", "{code}");
+        let worked = at_work(&gone, "postgres:");
+        assert!(
+            matches!(&worked, LedgerError::Unfit(text) if text.contains("restore")),
+            "{code}: {worked:?}"
+        );
     }
 }

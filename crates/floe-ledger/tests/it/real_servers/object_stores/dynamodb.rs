@@ -30,6 +30,9 @@ const MAKE: &str = "create-table --table-name ids --billing-mode PAY_PER_REQUEST
                     --attribute-definitions AttributeName=folder,AttributeType=S AttributeName=name,AttributeType=S \
                     --key-schema AttributeName=folder,KeyType=HASH AttributeName=name,KeyType=RANGE";
 
+/// DynamoDB's answer about a table that it does not have.
+const NOT_FOUND: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"Requested resource not found"}"#;
+
 /// All other tests depend on this: if several write at once what they read, one wins.
 #[test]
 fn the_server_itself_swaps_atomically() {
@@ -362,6 +365,36 @@ fn a_table_that_is_going_or_gone_is_unavailable_with_its_state() {
             refused(&Dynalite::url_at(port, ""), &[&format!("cannot be used (TableStatus {status})")]);
         assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
     }
+}
+
+/// DynamoDB shows a new table to all only after a moment.
+#[test]
+fn a_table_that_was_made_and_is_not_seen_yet_is_waited_for() {
+    let server = Dynalite::start(&[]);
+    let unseen = AtomicUsize::new(3);
+    let port = front(server.port(), move |operation, body, pass| {
+        let is_unseen = operation == "DescribeTable"
+            && unseen.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        if is_unseen { said("400 Bad Request", NOT_FOUND) } else { pass(body) }
+    });
+    assert_eq!(got(&*open(&Dynalite::url_at(port, "")), &ask(5)), (0, 5));
+}
+
+/// Its records are lost: it would not help to try again.
+#[test]
+fn a_table_that_is_deleted_under_a_running_ledger_stops_it() {
+    let server = Dynalite::start(&[]);
+    let ledger = open(&Dynalite::url_at(server.port(), ""));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    let deleted = Dynalite::ask(server.port(), "DeleteTable", &json!({ "TableName": "ids" }).to_string());
+    assert!(deleted.starts_with("HTTP/1.1 200"), "{deleted}");
+    // A write, because the record is known, and then a read.
+    for _ in 0..2 {
+        let outcome = ledger.reserve(&ask(5));
+        let Err(LedgerError::Unfit(text)) = outcome else { panic!("{outcome:?}") };
+        says(&text, &["the table at dynamodb://ids is gone", "restore", "marks raise"]);
+    }
+    assert!(matches!(ledger.list("", "", 1), Err(LedgerError::Unfit(_))));
 }
 
 #[test]
