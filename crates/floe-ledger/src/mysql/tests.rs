@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 
 use floe::ledger::LedgerError;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::channel::Channel;
@@ -190,6 +190,42 @@ fn a_packet_from_4_mib_on_is_refused_by_its_length_alone() {
     assert!(matches!(outcome, Err(Error::Socket(_))), "{outcome:?}");
 }
 
+#[test]
+fn a_number_is_read_in_each_of_its_lengths_and_nothing_else_is_one() {
+    let answer = |affected: &[u8]| {
+        let payload = [&[0], affected, &[0, 2, 0, 0, 0]].concat();
+        changed(&[&[u8::try_from(payload.len()).unwrap(), 0, 0, 1], &*payload].concat())
+    };
+    for (bytes, number) in [
+        ([250].as_slice(), 250),
+        (&[0xfb], 0),
+        (&[0xfc, 0x34, 0x12], 0x1234),
+        (&[0xfd, 0x56, 0x34, 0x12], 0x12_3456),
+        (&[0xfe, 1, 0, 0, 0, 0, 0, 0, 0x80], (1 << 63) + 1),
+    ] {
+        assert_eq!(answer(bytes).unwrap(), number, "{bytes:x?}");
+    }
+    let payload_of =
+        |payload: &[u8]| changed(&[&[u8::try_from(payload.len()).unwrap(), 0, 0, 1], payload].concat());
+    for (payload, part) in [
+        ([0, 0xff].as_slice(), "an error where a number belongs"),
+        (&[0, 0xfc, 1], "cut short"),
+        (&[0, 0xfd, 1, 2], "cut short"),
+        (&[0, 0xfe, 1, 2, 3, 4, 5, 6, 7], "cut short"),
+        (&[0, 1, 0, 2], "cut short"),
+        (&[0xff, 1], "an error without a number"),
+        (&[], "has not sent"),
+        // A request for a file of this machine.
+        (b"\xfb/etc/passwd", "has not sent"),
+    ] {
+        let outcome = payload_of(payload);
+        assert!(
+            matches!(&outcome, Err(Error::Protocol(text)) if text.contains(part)),
+            "{payload:x?}: {outcome:?}"
+        );
+    }
+}
+
 /// The packets that answer one request: for each of its statements nothing, or rows of two columns.
 fn answers(statements: &[Option<&[(&str, &str)]>]) -> Vec<u8> {
     let (mut bytes, mut number) = (Vec::new(), 0);
@@ -215,12 +251,12 @@ fn answers(statements: &[Option<&[(&str, &str)]>]) -> Vec<u8> {
     bytes
 }
 
-/// What the checks of a new connection say to a server that shows these, and is fit but for them.
-fn checked(
+/// What the checks of a new connection say to a server that shows these and is fit but for them, and what it hears.
+fn meets(
     options: &str,
     variables: &[(&str, &str)],
     status: &[(&str, &str)],
-) -> Result<String, LedgerError> {
+) -> (Result<String, LedgerError>, String) {
     let settings = parse(&format!("mysql://floe@db/ids?{options}"), &[]).unwrap();
     let fit = [("version", "8.4.0"), ("innodb_flush_log_at_trx_commit", "1"), ("innodb_doublewrite", "ON")];
     let variables = [&fit[..], variables].concat();
@@ -231,15 +267,51 @@ fn checked(
     ];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let (session, _server) = played(&says.concat()).await;
+        let (session, mut server) = played(&says.concat()).await;
         let mut link = Link { session, shown: settings.reach.shown.as_str().into() };
         let mut remarks = Vec::new();
-        match schema::check_server(&mut link, &settings, &mut remarks).await {
+        let outcome = match schema::check_server(&mut link, &settings, &mut remarks).await {
             Ok(()) => Ok(remarks.join("; ")),
             Err(Trouble::Ledger(error)) => Err(error),
             Err(other) => panic!("{other:?}"),
-        }
+        };
+        drop(link);
+        let mut heard = Vec::new();
+        // What follows a refusal is not read, and that cuts the connection.
+        drop(server.read_to_end(&mut heard).await);
+        (outcome, String::from_utf8_lossy(&heard).into_owned())
     })
+}
+
+fn checked(
+    options: &str,
+    variables: &[(&str, &str)],
+    status: &[(&str, &str)],
+) -> Result<String, LedgerError> {
+    meets(options, variables, status).0
+}
+
+#[test]
+fn on_a_cluster_a_read_waits_for_what_other_nodes_have_written() {
+    let is_said = |variables: &[(&str, &str)]| {
+        let (outcome, heard) = meets("", variables, &[]);
+        assert!(outcome.is_ok() && heard.contains("READ COMMITTED"), "{outcome:?} {heard}");
+        heard.contains("wsrep_sync_wait = 7")
+    };
+    for on in ["ON", "1"] {
+        assert!(is_said(&[("wsrep_on", on)]), "{on}");
+    }
+    // MySQL has no such variable.
+    assert!(!is_said(&[("wsrep_on", "OFF")]) && !is_said(&[]));
+}
+
+#[test]
+fn a_lock_of_a_table_is_waited_for_in_whole_seconds_and_never_for_none() {
+    for (max_wait, seconds) in [("100ms", 1), ("999ms", 1), ("2500ms", 2), ("7s", 7)] {
+        let (outcome, heard) = meets(&format!("max_wait={max_wait}"), &[], &[]);
+        let wait = format!("lock_wait_timeout = {seconds}");
+        assert!(outcome.is_ok() && heard.ends_with(&format!(", {wait}")), "{max_wait}: {heard}");
+    }
 }
 
 #[test]
