@@ -149,14 +149,20 @@ fn every_url_means_what_it_meant() {
     });
 }
 
-/// A session with a server that says all this at once, and nothing more. It hears nothing.
-async fn played(says: &[u8]) -> (Session, TcpStream) {
+/// A session, and the server's end of it.
+async fn connected() -> (Session, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-    let (mut server, _) = listener.accept().await.unwrap();
+    let (server, _) = listener.accept().await.unwrap();
+    (Session::new(Channel::new(socket)), server)
+}
+
+/// A session with a server that says all this at once, and nothing more.
+async fn played(says: &[u8]) -> (Session, TcpStream) {
+    let (session, mut server) = connected().await;
     server.write_all(says).await.unwrap();
     server.shutdown().await.unwrap();
-    (Session::new(Channel::new(socket)), server)
+    (session, server)
 }
 
 /// How many rows a statement changed, by a server that says this.
@@ -168,11 +174,74 @@ fn changed(says: &[u8]) -> Result<u64, Error> {
     })
 }
 
+/// One row was changed.
+fn one_row(number: u8) -> [u8; 11] {
+    [7, 0, 0, number, 0, 1, 0, 2, 0, 0, 0]
+}
+
+/// Whether a session is silent after all that its server did.
+pub(super) async fn stays_silent(session: &Session) -> bool {
+    for _ in 0..10_000 {
+        tokio::task::yield_now().await;
+        if !session.is_silent() {
+            return false;
+        }
+    }
+    true
+}
+
+/// An answer that nobody waits for would be taken for the next one, and a closed connection would fail the next call.
+#[tokio::test]
+async fn a_connection_is_not_used_again_once_the_server_said_more_or_closed_it() {
+    let (mut session, mut server) = connected().await;
+    server.write_all(&one_row(1)).await.unwrap();
+    session.query("UPDATE").await.unwrap();
+    assert!(stays_silent(&session).await);
+    server.write_all(&one_row(1)).await.unwrap();
+    assert!(!stays_silent(&session).await, "it said more");
+
+    let (mut session, mut server) = connected().await;
+    server.write_all(&[one_row(1), one_row(2)].concat()).await.unwrap();
+    session.query("UPDATE").await.unwrap();
+    assert!(!session.is_silent(), "it said more at once");
+
+    let (session, server) = connected().await;
+    assert!(stays_silent(&session).await);
+    drop(server);
+    assert!(!stays_silent(&session).await, "it closed");
+}
+
+#[tokio::test]
+async fn a_statement_from_4_mib_on_is_not_sent() {
+    // With the byte that says that it is a statement.
+    for (length, is_sent) in [((4 << 20) - 2, true), ((4 << 20) - 1, false), (16 << 20, false)] {
+        let (mut session, mut server) = connected().await;
+        let asked = async {
+            let outcome = session.query(&"x".repeat(length)).await;
+            drop(session);
+            outcome.map(drop)
+        };
+        let answered = async {
+            let mut heard = vec![0; if is_sent { length + 5 } else { 0 }];
+            server.read_exact(&mut heard).await.unwrap();
+            server.write_all(&one_row(1)).await.unwrap();
+            let mut more = Vec::new();
+            drop(server.read_to_end(&mut more).await);
+            more.len()
+        };
+        let (outcome, more) = tokio::join!(asked, answered);
+        assert_eq!(more, 0, "{length}");
+        match is_sent {
+            true => outcome.unwrap(),
+            false => assert!(matches!(outcome, Err(Error::TooLong)), "{length}: {outcome:?}"),
+        }
+    }
+}
+
 /// After a request that was cut off, it may be the answer to that one.
 #[test]
 fn a_packet_with_another_number_is_no_answer() {
-    // One row was changed.
-    let answer = |number: u8| changed(&[7, 0, 0, number, 0, 1, 0, 2, 0, 0, 0]);
+    let answer = |number: u8| changed(&one_row(number));
     assert_eq!(answer(1).unwrap(), 1);
     for number in [0, 2, 7, 255] {
         assert!(matches!(answer(number), Err(Error::Protocol("a packet out of order"))), "{number}");

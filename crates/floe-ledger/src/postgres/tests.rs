@@ -10,10 +10,10 @@ use super::statements::Statements;
 use super::trouble::{at_open, at_work};
 use super::url::Settings;
 use super::{Postgres, Queries, QueryError, Row, schema};
-use crate::OpenError;
 use crate::remote::ssl_mode::Verify;
 use crate::remote::tests::golden;
 use crate::remote::url::Reach;
+use crate::{OpenError, Opening};
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();
@@ -36,6 +36,7 @@ fn what_is_shown_has_no_credentials() {
         ("postgres://floe:sec?ret@db/ids?max_wait=1s", "postgres://db:5432/ids"),
         ("postgres://floe:secret@a:1,b:2/ids", "postgres://a:1,b:2/ids"),
         ("postgres://floe:secret@[::1]:7/ids", "postgres://[::1]:7/ids"),
+        ("postgres:///ids?host=a&host=b&port=7&user=u&password=secret", "postgres://a:7,b:7/ids"),
         (
             "postgres:///ids?host=/run/postgresql&user=u&password=secret",
             "postgres:///run/postgresql:5432/ids",
@@ -56,6 +57,8 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
         ("postgres://db/ids?max_wait=1ms", "from 100ms"),
         ("postgres://db/ids?schema=Shop", "a-z"),
         ("postgres://db/ids?schema=a\".b", "a-z"),
+        // PostgreSQL would leave out the last letter, and the schema be another one's.
+        (&format!("postgres://db/ids?schema={}", "a".repeat(64)), "at most 63"),
         ("postgres://db/ids?unsafe=yes", "allow or refuse"),
         ("postgres://db/ids?sslmode=allow", "verify-full"),
         ("postgres://db/ids?sslmode=verify-full", "sslrootcert=FILE"),
@@ -64,6 +67,20 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
         let text = refused(url, &[]);
         assert!(text.contains(part), "`{part}` is not in: {text}");
         assert!(!text.contains("sec:") && !text.contains("floe:sec") && !text.contains("ret@"), "{text}");
+    }
+}
+
+#[test]
+fn a_schema_may_have_63_letters_and_each_host_its_time_to_connect() {
+    let schema = "a".repeat(63);
+    assert_eq!(parse(&format!("postgres://db/ids?schema={schema}"), &[]).unwrap().schema, schema);
+    for (options, seconds) in [("", 3), ("?connect_timeout=2", 2), ("?connect_timeout=0", 3)] {
+        let settings = parse(&format!("postgres://a,b/ids{options}"), &[]).unwrap();
+        assert_eq!(
+            settings.config.get_connect_timeout().map(|time| time.as_secs()),
+            Some(seconds),
+            "{options}"
+        );
     }
 }
 
@@ -176,6 +193,38 @@ struct Answering(Vec<Option<&'static str>>);
 impl Queries for Answering {
     fn query(&self, _: &str, _: &[&str]) -> Result<Vec<Row>, QueryError> {
         Ok(vec![self.0.iter().map(|text| text.map(str::to_owned)).collect()])
+    }
+}
+
+/// Over the program's own connections, whose URL floe does not see, `unsafe=allow` cannot be said.
+#[test]
+fn a_programs_own_connections_are_checked_and_nothing_is_let_be() {
+    struct Showing([&'static str; 6], Option<&'static str>);
+    impl Queries for Showing {
+        fn query(&self, sql: &str, _: &[&str]) -> Result<Vec<Row>, QueryError> {
+            let text = |text: &str| Some(text.to_owned());
+            Ok(vec![match sql {
+                schema::SETTINGS => self.0.map(text).to_vec(),
+                "SELECT current_database()::text" => vec![text("ids")],
+                _ => vec![text("true"), text("true"), self.1.map(str::to_owned), text("record")],
+            }])
+        }
+    }
+    let fit = ["170002", "17.2", "false", "on", "on", "UTF8"];
+    for (settings, unlogged, part) in [
+        (["110022", "11.22", "false", "on", "on", "UTF8"], None, "floe needs 12 or newer"),
+        (["170002", "17.2", "false", "off", "on", "UTF8"], None, "has fsync = off"),
+        (["170002", "17.2", "false", "on", "off", "UTF8"], None, "has full_page_writes = off"),
+        (["170002", "17.2", "false", "on", "on", "LATIN1"], None, "has the encoding LATIN1"),
+        (fit, Some("record"), "has unlogged tables (record)"),
+    ] {
+        let refused = Postgres::over(Showing(settings, unlogged), "floe", &Opening::of("test")).map(drop);
+        let Err(OpenError::Ledger(LedgerError::Unfit(text))) = refused else { panic!("{part}: {refused:?}") };
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+    for (schema, realm) in [("floe", "a/b"), ("Shop", "test")] {
+        let refused = Postgres::over(Showing(fit, None), schema, &Opening::of(realm)).map(drop);
+        assert!(matches!(refused, Err(OpenError::Asked(_))), "{schema} {realm}: {refused:?}");
     }
 }
 

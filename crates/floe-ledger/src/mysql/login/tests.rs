@@ -12,8 +12,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use super::{ABILITIES, CACHING, NATIVE, TLS, TlsConnector, log_in, proof};
+use super::{ABILITIES, CACHING, Greeting, NATIVE, TLS, TlsConnector, log_in, proof};
 use crate::mysql::channel::Channel;
+use crate::mysql::tests::stays_silent;
 use crate::mysql::trouble::Error;
 use crate::mysql::url::Settings;
 
@@ -126,7 +127,7 @@ fn meets(mode: &str, says: Vec<Vec<u8>>) -> (Result<(), Error>, Vec<Vec<u8>>) {
     meets_with(mode, None, says)
 }
 
-fn meets_under_tls(says: Vec<Vec<u8>>) -> (Result<(), Error>, Vec<Vec<u8>>) {
+fn acceptor() -> TlsAcceptor {
     let home = Home::new("mysql-login");
     let certificates = Certificates::for_host("127.0.0.1", &home);
     let chain = vec![CertificateDer::from_pem_file(certificates.server).unwrap()];
@@ -137,7 +138,11 @@ fn meets_under_tls(says: Vec<Vec<u8>>) -> (Result<(), Error>, Vec<Vec<u8>>) {
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .unwrap();
-    meets_with("require", Some(TlsAcceptor::from(Arc::new(config))), says)
+    TlsAcceptor::from(Arc::new(config))
+}
+
+fn meets_under_tls(says: Vec<Vec<u8>>) -> (Result<(), Error>, Vec<Vec<u8>>) {
+    meets_with("require", Some(acceptor()), says)
 }
 
 const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
@@ -167,6 +172,12 @@ fn another_way_may_be_asked_for() {
     outcome.unwrap();
     assert_eq!(heard[1], proof(NATIVE, "secret", &NONCE).unwrap());
 
+    let (outcome, heard) = meets("disable", vec![greeting(NATIVE, ABILITIES), OK.to_vec()]);
+    outcome.unwrap();
+    let native = proof(NATIVE, "secret", &NONCE).unwrap();
+    let said = [b"floe\0\x14", native.as_slice(), b"ids\0mysql_native_password\0"].concat();
+    assert!(heard[0].windows(said.len()).any(|part| part == said), "{:?}", heard[0]);
+
     let switch = b"\xfemysql_clear_password\0".to_vec();
     let (outcome, heard) = meets("disable", vec![greeting(CACHING, ABILITIES), switch]);
     assert!(matches!(outcome, Err(Error::UnknownWay(_))), "{outcome:?}");
@@ -189,8 +200,12 @@ fn under_tls_a_server_that_does_not_know_the_proof_is_told_the_password() {
     let says = vec![greeting(CACHING, ABILITIES | TLS), UNKNOWN.to_vec(), OK.to_vec()];
     let (outcome, heard) = meets_under_tls(says);
     outcome.unwrap();
-    let [_wish, response, password] = heard.as_slice() else { panic!("{heard:?}") };
+    let [wish, response, password] = heard.as_slice() else { panic!("{heard:?}") };
     assert_eq!(password, b"secret\0");
+    // Abilities, the longest packet, and utf8mb4; MariaDB's own abilities would follow in the last zeros.
+    let abilities = (ABILITIES | TLS | 1).to_le_bytes();
+    assert_eq!(*wish, [&abilities, &[0, 0, 0x40, 0, 45][..], &[0; 23]].concat());
+    assert!(response.starts_with(wish));
     assert!(!is_told_the_password(std::slice::from_ref(response)), "it was told before it asked");
 }
 
@@ -241,4 +256,49 @@ fn what_is_no_mysql_is_named() {
         let text = outcome.unwrap_err().to_string();
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }
+}
+
+#[test]
+fn a_server_that_asks_again_and_again_is_left() {
+    let switch = [b"\xfemysql_native_password\0".as_slice(), &NONCE, &[0]].concat();
+    let says = [vec![greeting(NATIVE, ABILITIES)], vec![switch; 9]].concat();
+    let (outcome, heard) = meets("disable", says);
+    assert!(matches!(outcome, Err(Error::Protocol("too many questions at login"))), "{outcome:?}");
+    assert_eq!(heard.len(), 1 + 4);
+}
+
+/// Some servers tell no length, or less than there is.
+#[test]
+fn a_nonce_has_at_least_two_parts_of_8_and_13_bytes() {
+    let whole = greeting(CACHING, ABILITIES);
+    let at = whole.len() - CACHING.len() - 1 - 13 - 10 - 1;
+    for (told, longer) in [(0, 0), (8, 0), (20, 0), (21, 0), (22, 1), (29, 8)] {
+        let mut packet = whole.clone();
+        packet[at] = told;
+        let more = vec![7; longer];
+        packet.splice(at + 23..at + 23, more.iter().copied());
+        let Greeting { way, nonce, .. } = Greeting::from_packet(&packet).unwrap();
+        assert_eq!((way.as_str(), nonce), (CACHING, [&NONCE[..], &more].concat()), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn under_tls_a_connection_is_not_used_again_once_the_server_closed_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (settings, tls) = settings("", "require");
+    let server = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        say(&mut socket, 0, &greeting(NATIVE, ABILITIES | TLS)).await.unwrap();
+        hear(&mut socket).await.unwrap();
+        let mut socket = acceptor().accept(socket).await.unwrap();
+        hear(&mut socket).await.unwrap();
+        say(&mut socket, 3, OK).await.unwrap();
+        socket
+    };
+    let (session, server) = tokio::join!(log_in(Channel::new(socket), &settings, tls.as_ref()), server);
+    let session = session.unwrap();
+    assert!(stays_silent(&session).await);
+    drop(server);
+    assert!(!stays_silent(&session).await);
 }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use floe::Name;
 use floe::ledger::LedgerError;
@@ -126,6 +127,31 @@ fn check_requests(port: u16, url_at: &dyn Fn(u16) -> String, opening: &str) {
     let before = proxy.round_trips();
     drop(open(&url_at(proxy.port())));
     assert_eq!(proxy.round_trips() - before, 5, "{opening}");
+}
+
+/// The store has executed the write, and is asked again automatically. Its refusal does not mean that another caller wrote.
+#[test]
+fn a_write_whose_answer_was_lost_is_sent_again_and_known_for_ones_own() {
+    let server = Minio::start(&[]);
+    check_lost_answers(server.port(), &|port| Minio::url_at(port, "max_wait=60s"));
+}
+
+fn check_lost_answers(port: u16, url_at: &dyn Fn(u16) -> String) {
+    let proxy = Proxy::before(port);
+    let ledger = open(&url_at(proxy.port()));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    for round in 1..=5 {
+        let lost = proxy.lost_replies();
+        proxy.sever(true);
+        thread::scope(|scope| {
+            let call = scope.spawn(|| got(&*ledger, &ask(5)));
+            while proxy.lost_replies() == lost {
+                thread::yield_now();
+            }
+            proxy.sever(false);
+            assert_eq!(call.join().unwrap(), (round * 5, round * 5 + 5));
+        });
+    }
 }
 
 /// As `aws s3 cp` or the console shows it.

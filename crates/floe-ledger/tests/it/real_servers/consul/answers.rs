@@ -53,6 +53,7 @@ fn what_is_no_answer_of_consul_proves_nothing() {
         ("200 OK", "", "{}".to_owned(), "permission denied"),
         ("200 OK", "", "[]".to_owned(), "permission denied, or this is not Consul"),
         ("404 Not Found", "", String::new(), "not an answer of Consul's"),
+        ("403 Forbidden", "", "Permission denied: token lacks it".to_owned(), "docs/ledgers.md"),
         ("409 Conflict", "", errors("something new"), "something new"),
         ("409 Conflict", "", errors(r#"unknown KV verb \"get-or-empty\""#), "update Consul to 1.14"),
         ("429 Too Many Requests", "", "rate limit exceeded".to_owned(), "limits.request_limits"),
@@ -79,6 +80,21 @@ fn what_is_no_answer_of_consul_proves_nothing() {
         *front.0.lock().unwrap() = None;
         assert_eq!(got(&*ledger, &request), (end, end + 5));
         end += 5;
+    }
+}
+
+/// Some would write no errors as an empty list.
+#[test]
+fn a_list_of_no_errors_is_no_refusal() {
+    let server = Consul::shared().port();
+    let port = http_stub(move |head, body| {
+        let answer = pass(server, head, body);
+        // As long as it was.
+        answer.replace(r#""Errors":null"#, r#""Errors":[]  "#).into_bytes()
+    });
+    let ledger = open(&apart(port));
+    for end in [5, 10, 15] {
+        assert_eq!(got(&*ledger, &ask(5)), (end - 5, end));
     }
 }
 

@@ -144,21 +144,7 @@ fn a_reserve_is_one_request() {
 #[test]
 fn a_write_whose_answer_was_lost_is_known_for_ones_own() {
     let server = Dynalite::start(&[]);
-    let proxy = Proxy::before(server.port());
-    let ledger = open(&Dynalite::url_at(proxy.port(), ""));
-    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
-    for round in 1..=5 {
-        let lost = proxy.lost_replies();
-        proxy.sever(true);
-        thread::scope(|scope| {
-            let call = scope.spawn(|| got(&*ledger, &ask(5)));
-            while proxy.lost_replies() == lost {
-                thread::yield_now();
-            }
-            proxy.sever(false);
-            assert_eq!(call.join().unwrap(), (round * 5, round * 5 + 5));
-        });
-    }
+    super::check_lost_answers(server.port(), &|port| Dynalite::url_at(port, ""));
 }
 
 #[track_caller]

@@ -172,6 +172,10 @@ fn tables_of_a_newer_floe_are_refused() {
     let error = refused(&url);
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
     says(&error, &["newer floe", "version 4"]);
+    Postgres::shared().psql(&format!("UPDATE {schema}.version SET version = 0"));
+    let error = refused(&url);
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+    says(&error, &["no version that a floe has written", "schema=NAME"]);
 }
 
 #[test]
