@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use floe::ledger::LedgerError;
@@ -96,6 +97,27 @@ fn a_list_of_no_errors_is_no_refusal() {
     for end in [5, 10, 15] {
         assert_eq!(got(&*ledger, &ask(5)), (end - 5, end));
     }
+}
+
+/// With `acl.enable_key_list_policy`, to list keys is a right of its own.
+#[test]
+fn a_list_that_a_token_may_not_ask_for_is_not_taken_for_an_empty_one() {
+    let server = Consul::shared().port();
+    let refusal =
+        "HTTP/1.1 403 Forbidden\r\ncontent-length: 41\r\n\r\nPermission denied: token lacks 'key:list'\n";
+    let was_opened = Arc::new(AtomicBool::new(false));
+    let refuses = Arc::clone(&was_opened);
+    let port = http_stub(move |head, body| {
+        let is_list = head.split(' ').nth(1).is_some_and(|path| path.contains("?keys"));
+        let is_refused = is_list && refuses.load(Ordering::SeqCst);
+        if is_refused { refusal.to_owned() } else { pass(server, head, body) }.into_bytes()
+    });
+    let ledger = open(&apart(port));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    was_opened.store(true, Ordering::SeqCst);
+    let listed = ledger.list("", "", 9);
+    let Err(LedgerError::Unavailable(text)) = listed else { panic!("{listed:?}") };
+    says(&text, &["key:list", "docs/ledgers.md"]);
 }
 
 /// Whoever stands before Consul and carries out a write without its conditions.

@@ -290,6 +290,43 @@ fn a_clock_that_is_off_is_unavailable_at_the_start_and_at_work() {
     }
 }
 
+#[test]
+fn who_is_refused_access_has_asked_for_too_much_whatever_says_so() {
+    let server = Dynalite::start(&[]);
+    let said_now = Arc::new(Mutex::new(None));
+    let by = Arc::clone(&said_now);
+    let port = front(server.port(), move |_, body, pass| match *by.lock().unwrap() {
+        Some((status, text)) => said(status, text),
+        None => pass(body),
+    });
+    let url = Dynalite::url_at(port, "max_wait=2s");
+    let ledger = open(&url);
+    for (status, text, words) in [
+        (
+            "400 Bad Request",
+            r#"{"__type":"a#UnrecognizedClientException","message":"its words"}"#,
+            "its words",
+        ),
+        ("400 Bad Request", r#"{"__type":"a#ExpiredTokenException","message":"its words"}"#, "its words"),
+        // As IAM spells it.
+        ("400 Bad Request", r#"{"__type":"a#AccessDeniedException","Message":"its words"}"#, "its words"),
+        // Some work-alikes deny access in XML.
+        ("403 Forbidden", "<Error>its words</Error>", "403 Forbidden: <Error>its words"),
+        ("401 Unauthorized", "<Error>its words</Error>", "401 Unauthorized: <Error>its words"),
+    ] {
+        *said_now.lock().unwrap() = Some((status, text));
+        let words = ["dynamodb://ids refuses access", words, "AWS_ACCESS_KEY_ID", "docs/ledgers.md"];
+        let error = refused(&url, &words);
+        assert!(matches!(error, OpenError::Asked(_)), "{error:?}");
+        // A right may be given again.
+        let Err(LedgerError::Unavailable(told)) = ledger.reserve(&ask(5)) else { panic!("{text}") };
+        says(&told, &words);
+        *said_now.lock().unwrap() = None;
+        got(&*ledger, &ask(5));
+    }
+    assert_eq!(got(&*ledger, &ask(5)), (25, 30), "nothing was handed out that was refused");
+}
+
 /// Even if the conditions worked at the opening: each answer has to say what was replaced.
 #[test]
 fn a_store_that_ignores_a_condition_later_hands_nothing_out() {
@@ -407,6 +444,7 @@ fn what_is_throttled_is_asked_again_and_then_unavailable() {
             _ if !refuses => pass(body),
             "broken" => said("500 Internal Server Error", &error("InternalServerError")),
             "page" => said("200 OK", "<html>log in, please</html>"),
+            "gateway" => said("502 Bad Gateway", "<html>upstream</html>"),
             code => said("400 Bad Request", &error(code)),
         }
     });
@@ -418,8 +456,15 @@ fn what_is_throttled_is_asked_again_and_then_unavailable() {
             "gets more requests than its capacity allows (400 Bad Request, Provisioned",
         ),
         ("ThrottlingException", "gets more requests than its capacity allows"),
+        (
+            "gateway",
+            "dynamodb://ids: the server that answered is not DynamoDB (502 Bad Gateway: <html>upstream</html>)",
+        ),
         ("broken", "500 Internal Server Error, InternalServerError: slow down"),
-        ("page", "the server that answered is not DynamoDB (200 OK: <html>log in, please</html>)"),
+        (
+            "page",
+            "dynamodb://ids: the server that answered is not DynamoDB (200 OK: <html>log in, please</html>)",
+        ),
     ];
     for (round, (now, words)) in (1..).zip(modes) {
         *mode.lock().unwrap() = now;
@@ -427,6 +472,8 @@ fn what_is_throttled_is_asked_again_and_then_unavailable() {
         let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(5)) else { panic!("{now}") };
         says(&text, &[words]);
         // A page is not DynamoDB's answer, and the request is not sent again.
+        let asked = usize::MAX - refusals.load(Ordering::SeqCst);
+        assert_eq!(asked, if now == "page" { 1 } else { 4 }, "{now}");
         refusals.store(if now == "page" { 0 } else { 3 }, Ordering::SeqCst);
         assert_eq!(got(&*ledger, &ask(5)), (round * 5, round * 5 + 5), "{now}");
     }
