@@ -326,14 +326,21 @@ fn meets(
     variables: &[(&str, &str)],
     status: &[(&str, &str)],
 ) -> (Result<String, LedgerError>, String) {
+    // It replicates from none.
+    meets_where(options, variables, status, &answers(&[Some(&[])]))
+}
+
+/// The same, and `replication` is what it says of that.
+fn meets_where(
+    options: &str,
+    variables: &[(&str, &str)],
+    status: &[(&str, &str)],
+    replication: &[u8],
+) -> (Result<String, LedgerError>, String) {
     let settings = parse(&format!("mysql://floe@db/ids?{options}"), &[]).unwrap();
     let fit = [("version", "8.4.0"), ("innodb_flush_log_at_trx_commit", "1"), ("innodb_doublewrite", "ON")];
     let variables = [&fit[..], variables].concat();
-    let says = [
-        answers(&[None, Some(&variables), Some(status)]),
-        answers(&[Some(&[])]), // It replicates from none.
-        answers(&[None; 5]),
-    ];
+    let says = [&answers(&[None, Some(&variables), Some(status)]), replication, &answers(&[None; 5])];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (session, mut server) = played(&says.concat()).await;
@@ -342,6 +349,7 @@ fn meets(
         let outcome = match schema::check_server(&mut link, &settings, &mut remarks).await {
             Ok(()) => Ok(remarks.join("; ")),
             Err(Trouble::Ledger(error)) => Err(error),
+            Err(Trouble::Store(error)) => Err(at_work(&error, "mysql:")),
             Err(other) => panic!("{other:?}"),
         };
         drop(link);
@@ -358,6 +366,37 @@ fn checked(
     status: &[(&str, &str)],
 ) -> Result<String, LedgerError> {
     meets(options, variables, status).0
+}
+
+/// MySQL before 8.0.22 does not know the statement.
+#[test]
+fn who_may_not_ask_for_the_replication_is_let_in_and_any_other_error_is_told() {
+    let checked = |code: u16| {
+        let [low, high] = code.to_le_bytes();
+        let error = [9 + 9, 0, 0, 1, 0xff, low, high];
+        meets_where("", &[], &[], &[&error[..], b"#42000its words"].concat()).0
+    };
+    for code in [1227, 1064] {
+        assert_eq!(checked(code), Ok(String::new()), "{code}");
+    }
+    for code in [1226, 1228, 1063, 1065, 1317] {
+        let outcome = checked(code);
+        let Err(LedgerError::Unavailable(text)) = outcome else { panic!("{code}: {outcome:?}") };
+        assert!(text.contains(&format!("its words ({code})")), "{text}");
+    }
+}
+
+#[test]
+fn what_a_binary_log_must_be_like_matters_if_there_is_one() {
+    let settings = |log| [("log_bin", log), ("binlog_format", "STATEMENT"), ("sync_binlog", "1")];
+    assert_eq!(checked("", &settings("OFF"), &[]), Ok(String::new()));
+    assert_eq!(checked("", &[("log_bin", "OFF"), ("sync_binlog", "0")], &[]), Ok(String::new()));
+    // No write would succeed.
+    for options in ["", "unsafe=allow"] {
+        let refused = checked(options, &settings("ON"), &[]);
+        let Err(LedgerError::Unfit(text)) = refused else { panic!("{refused:?}") };
+        assert!(text.contains("binlog_format = STATEMENT") && text.contains("ROW or MIXED"), "{text}");
+    }
 }
 
 #[test]
