@@ -310,7 +310,7 @@ fn answers(statements: &[Option<&[(&str, &str)]>]) -> Vec<u8> {
             continue;
         };
         let end_of_columns = [0xfe, 0, 0, 0, 0];
-        [&[2][..], b"a column", b"a column", &end_of_columns].map(&mut say);
+        [&[2][..], b"a column", b"a column", &end_of_columns].into_iter().for_each(&mut say);
         for (name, value) in *rows {
             let cell = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
             say(&[cell(name), cell(value)].concat());

@@ -235,14 +235,6 @@ fn a_line_break_in_the_environments_key_is_told_unless_the_url_has_another() {
 }
 
 #[test]
-fn the_environment_names_the_region_if_the_url_names_none() {
-    let told = reserve_with(&[("AWS_REGION", "eu/central")], "dynamodb://ids").unwrap_err();
-    says(&told, &["`eu/central` is no region"]);
-    let told = reserve_with(&[("AWS_REGION", "eu/central")], "dynamodb://ids?region=us/east").unwrap_err();
-    says(&told, &["`us/east` is no region"]);
-}
-
-#[test]
 fn a_client_that_is_told_to_send_no_conditions_is_refused() {
     let stub = Stub::default();
     stub.set("honest");

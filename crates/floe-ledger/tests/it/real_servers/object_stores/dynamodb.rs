@@ -14,7 +14,7 @@ use floe_ledger::{OpenError, Opening};
 use floe_testbed::{Dynalite, Moto, Proxy};
 use serde_json::{Value, json};
 
-use super::fresh_at;
+use super::{fresh_at, reserve_with};
 use crate::real_servers::faults::{Rig, faults, open, timed};
 use crate::{ask, got, says};
 
@@ -288,6 +288,14 @@ fn a_clock_that_is_off_is_unavailable_at_the_start_and_at_work() {
         says(&told, &words);
         *mode.lock().unwrap() = "";
     }
+}
+
+#[test]
+fn the_environment_names_the_region_if_the_url_names_none() {
+    let told = reserve_with(&[("AWS_REGION", "eu/central")], "dynamodb://ids").unwrap_err();
+    says(&told, &["`eu/central` is no region"]);
+    let told = reserve_with(&[("AWS_REGION", "eu/central")], "dynamodb://ids?region=us/east").unwrap_err();
+    says(&told, &["`us/east` is no region"]);
 }
 
 #[test]
