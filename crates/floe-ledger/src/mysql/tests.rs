@@ -1,16 +1,20 @@
-//! URLs, the environment, and the bytes that are sent, without a server.
+//! URLs, the environment, and the bytes that are sent, without a server; and the checks of servers that are played,
+//! because the server of the other tests is MariaDB.
 
 use std::collections::HashMap;
 use std::fs;
 
-use tokio::io::AsyncWriteExt;
+use floe::ledger::LedgerError;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::channel::Channel;
+use super::link::Link;
 use super::session::Session;
 use super::statements::text;
-use super::trouble::Error;
+use super::trouble::{Error, at_open, at_work};
 use super::url::Settings;
+use super::{Trouble, schema};
 use crate::OpenError;
 use crate::remote::ssl_mode::{Use, Verify};
 use crate::remote::tests::golden;
@@ -145,22 +149,400 @@ fn every_url_means_what_it_meant() {
     });
 }
 
+/// A session, and the server's end of it.
+async fn connected() -> (Session, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (server, _) = listener.accept().await.unwrap();
+    (Session::new(Channel::new(socket)), server)
+}
+
+/// A session with a server that says all this at once, and nothing more.
+async fn played(says: &[u8]) -> (Session, TcpStream) {
+    let (session, mut server) = connected().await;
+    server.write_all(says).await.unwrap();
+    server.shutdown().await.unwrap();
+    (session, server)
+}
+
+/// How many rows a statement changed, by a server that says this.
+fn changed(says: &[u8]) -> Result<u64, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (mut session, _server) = played(says).await;
+        session.query("UPDATE").await.map(|answers| answers[0].affected)
+    })
+}
+
+/// One row was changed.
+fn one_row(number: u8) -> [u8; 11] {
+    [7, 0, 0, number, 0, 1, 0, 2, 0, 0, 0]
+}
+
+/// Whether a session is silent after all that its server did.
+pub(super) async fn stays_silent(session: &Session) -> bool {
+    for _ in 0..10_000 {
+        tokio::task::yield_now().await;
+        if !session.is_silent() {
+            return false;
+        }
+    }
+    true
+}
+
+/// An answer that nobody waits for would be taken for the next one, and a closed connection would fail the next call.
+#[tokio::test]
+async fn a_connection_is_not_used_again_once_the_server_said_more_or_closed_it() {
+    let (mut session, mut server) = connected().await;
+    server.write_all(&one_row(1)).await.unwrap();
+    session.query("UPDATE").await.unwrap();
+    assert!(stays_silent(&session).await);
+    server.write_all(&one_row(1)).await.unwrap();
+    assert!(!stays_silent(&session).await, "it said more");
+
+    let (mut session, mut server) = connected().await;
+    server.write_all(&[one_row(1), one_row(2)].concat()).await.unwrap();
+    session.query("UPDATE").await.unwrap();
+    assert!(!session.is_silent(), "it said more at once");
+
+    let (session, server) = connected().await;
+    assert!(stays_silent(&session).await);
+    drop(server);
+    assert!(!stays_silent(&session).await, "it closed");
+}
+
+#[tokio::test]
+async fn a_statement_from_4_mib_on_is_not_sent() {
+    // With the byte that says that it is a statement.
+    for (length, is_sent) in [((4 << 20) - 2, true), ((4 << 20) - 1, false), (16 << 20, false)] {
+        let (mut session, mut server) = connected().await;
+        let asked = async {
+            let outcome = session.query(&"x".repeat(length)).await;
+            drop(session);
+            outcome.map(drop)
+        };
+        let answered = async {
+            let mut heard = vec![0; if is_sent { length + 5 } else { 0 }];
+            server.read_exact(&mut heard).await.unwrap();
+            server.write_all(&one_row(1)).await.unwrap();
+            let mut more = Vec::new();
+            drop(server.read_to_end(&mut more).await);
+            more.len()
+        };
+        let (outcome, more) = tokio::join!(asked, answered);
+        assert_eq!(more, 0, "{length}");
+        match is_sent {
+            true => outcome.unwrap(),
+            false => assert!(matches!(outcome, Err(Error::TooLong)), "{length}: {outcome:?}"),
+        }
+    }
+}
+
 /// After a request that was cut off, it may be the answer to that one.
 #[test]
 fn a_packet_with_another_number_is_no_answer() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let answer = |number: u8| {
-        runtime.block_on(async move {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-            let (mut server, _) = listener.accept().await.unwrap();
-            // One row was changed.
-            server.write_all(&[7, 0, 0, number, 0, 1, 0, 2, 0, 0, 0]).await.unwrap();
-            Session::new(Channel::new(socket)).query("UPDATE").await.map(|answers| answers[0].affected)
-        })
-    };
+    let answer = |number: u8| changed(&one_row(number));
     assert_eq!(answer(1).unwrap(), 1);
     for number in [0, 2, 7, 255] {
         assert!(matches!(answer(number), Err(Error::Protocol("a packet out of order"))), "{number}");
+    }
+}
+
+#[test]
+fn a_packet_from_4_mib_on_is_refused_by_its_length_alone() {
+    for head in [[0, 0, 0x40, 1], [1, 0, 0x40, 1], [0xff, 0xff, 0xff, 1]] {
+        let outcome = changed(&head);
+        assert!(matches!(outcome, Err(Error::TooLong)), "{head:?}: {outcome:?}");
+    }
+    // The longest one is waited for.
+    let outcome = changed(&[0xff, 0xff, 0x3f, 1]);
+    assert!(matches!(outcome, Err(Error::Socket(_))), "{outcome:?}");
+}
+
+#[test]
+fn a_number_is_read_in_each_of_its_lengths_and_nothing_else_is_one() {
+    let answer = |affected: &[u8]| {
+        let payload = [&[0], affected, &[0, 2, 0, 0, 0]].concat();
+        changed(&[&[u8::try_from(payload.len()).unwrap(), 0, 0, 1], &*payload].concat())
+    };
+    for (bytes, number) in [
+        ([250].as_slice(), 250),
+        (&[0xfb], 0),
+        (&[0xfc, 0x34, 0x12], 0x1234),
+        (&[0xfd, 0x56, 0x34, 0x12], 0x12_3456),
+        (&[0xfe, 1, 0, 0, 0, 0, 0, 0, 0x80], (1 << 63) + 1),
+    ] {
+        assert_eq!(answer(bytes).unwrap(), number, "{bytes:x?}");
+    }
+    let payload_of =
+        |payload: &[u8]| changed(&[&[u8::try_from(payload.len()).unwrap(), 0, 0, 1], payload].concat());
+    for (payload, part) in [
+        ([0, 0xff].as_slice(), "an error where a number belongs"),
+        (&[0, 0xfc, 1], "cut short"),
+        (&[0, 0xfd, 1, 2], "cut short"),
+        (&[0, 0xfe, 1, 2, 3, 4, 5, 6, 7], "cut short"),
+        (&[0, 1, 0, 2], "cut short"),
+        (&[0xff, 1], "an error without a number"),
+        (&[], "has not sent"),
+        // A request for a file of this machine.
+        (b"\xfb/etc/passwd", "has not sent"),
+    ] {
+        let outcome = payload_of(payload);
+        assert!(
+            matches!(&outcome, Err(Error::Protocol(text)) if text.contains(part)),
+            "{payload:x?}: {outcome:?}"
+        );
+    }
+}
+
+/// The packets that answer one request: for each of its statements nothing, or rows of two columns.
+fn answers(statements: &[Option<&[(&str, &str)]>]) -> Vec<u8> {
+    let (mut bytes, mut number) = (Vec::new(), 0);
+    let mut say = |payload: &[u8]| {
+        number += 1;
+        bytes.extend([u8::try_from(payload.len()).unwrap(), 0, 0, number]);
+        bytes.extend(payload);
+    };
+    for (index, rows) in (1..).zip(statements) {
+        let status = if index < statements.len() { 8 } else { 0 };
+        let Some(rows) = rows else {
+            say(&[0, 0, 0, status, 0, 0, 0]);
+            continue;
+        };
+        let end_of_columns = [0xfe, 0, 0, 0, 0];
+        [&[2][..], b"a column", b"a column", &end_of_columns].into_iter().for_each(&mut say);
+        for (name, value) in *rows {
+            let cell = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+            say(&[cell(name), cell(value)].concat());
+        }
+        say(&[0xfe, 0, 0, status, 0]);
+    }
+    bytes
+}
+
+/// What the checks of a new connection say to a server that shows these and is fit but for them, and what it hears.
+fn meets(
+    options: &str,
+    variables: &[(&str, &str)],
+    status: &[(&str, &str)],
+) -> (Result<String, LedgerError>, String) {
+    // It replicates from none.
+    meets_where(options, variables, status, &answers(&[Some(&[])]))
+}
+
+/// The same, and `replication` is what it says of that.
+fn meets_where(
+    options: &str,
+    variables: &[(&str, &str)],
+    status: &[(&str, &str)],
+    replication: &[u8],
+) -> (Result<String, LedgerError>, String) {
+    let settings = parse(&format!("mysql://floe@db/ids?{options}"), &[]).unwrap();
+    let fit = [("version", "8.4.0"), ("innodb_flush_log_at_trx_commit", "1"), ("innodb_doublewrite", "ON")];
+    let variables = [&fit[..], variables].concat();
+    let says = [&answers(&[None, Some(&variables), Some(status)]), replication, &answers(&[None; 5])];
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (session, mut server) = played(&says.concat()).await;
+        let mut link = Link { session, shown: settings.reach.shown.as_str().into() };
+        let mut remarks = Vec::new();
+        let outcome = match schema::check_server(&mut link, &settings, &mut remarks).await {
+            Ok(()) => Ok(remarks.join("; ")),
+            Err(Trouble::Ledger(error)) => Err(error),
+            Err(Trouble::Store(error)) => Err(at_work(&error, "mysql:")),
+            Err(other) => panic!("{other:?}"),
+        };
+        drop(link);
+        let mut heard = Vec::new();
+        // What follows a refusal is not read, and that cuts the connection.
+        drop(server.read_to_end(&mut heard).await);
+        (outcome, String::from_utf8_lossy(&heard).into_owned())
+    })
+}
+
+fn checked(
+    options: &str,
+    variables: &[(&str, &str)],
+    status: &[(&str, &str)],
+) -> Result<String, LedgerError> {
+    meets(options, variables, status).0
+}
+
+/// MySQL before 8.0.22 does not know the statement.
+#[test]
+fn who_may_not_ask_for_the_replication_is_let_in_and_any_other_error_is_told() {
+    let checked = |code: u16| {
+        let [low, high] = code.to_le_bytes();
+        let error = [9 + 9, 0, 0, 1, 0xff, low, high];
+        meets_where("", &[], &[], &[&error[..], b"#42000its words"].concat()).0
+    };
+    for code in [1227, 1064] {
+        assert_eq!(checked(code), Ok(String::new()), "{code}");
+    }
+    for code in [1226, 1228, 1063, 1065, 1317] {
+        let outcome = checked(code);
+        let Err(LedgerError::Unavailable(text)) = outcome else { panic!("{code}: {outcome:?}") };
+        assert!(text.contains(&format!("its words ({code})")), "{text}");
+    }
+}
+
+#[test]
+fn what_a_binary_log_must_be_like_matters_if_there_is_one() {
+    let settings = |log| [("log_bin", log), ("binlog_format", "STATEMENT"), ("sync_binlog", "1")];
+    assert_eq!(checked("", &settings("OFF"), &[]), Ok(String::new()));
+    assert_eq!(checked("", &[("log_bin", "OFF"), ("sync_binlog", "0")], &[]), Ok(String::new()));
+    // No write would succeed.
+    for options in ["", "unsafe=allow"] {
+        let refused = checked(options, &settings("ON"), &[]);
+        let Err(LedgerError::Unfit(text)) = refused else { panic!("{refused:?}") };
+        assert!(text.contains("binlog_format = STATEMENT") && text.contains("ROW or MIXED"), "{text}");
+    }
+}
+
+#[test]
+fn on_a_cluster_a_read_waits_for_what_other_nodes_have_written() {
+    let is_said = |variables: &[(&str, &str)]| {
+        let (outcome, heard) = meets("", variables, &[]);
+        assert!(outcome.is_ok() && heard.contains("READ COMMITTED"), "{outcome:?} {heard}");
+        heard.contains("wsrep_sync_wait = 7")
+    };
+    for on in ["ON", "1"] {
+        assert!(is_said(&[("wsrep_on", on)]), "{on}");
+    }
+    // MySQL has no such variable.
+    assert!(!is_said(&[("wsrep_on", "OFF")]) && !is_said(&[]));
+}
+
+#[test]
+fn a_lock_of_a_table_is_waited_for_in_whole_seconds_and_never_for_none() {
+    for (max_wait, seconds) in [("100ms", 1), ("999ms", 1), ("2500ms", 2), ("7s", 7)] {
+        let (outcome, heard) = meets(&format!("max_wait={max_wait}"), &[], &[]);
+        let wait = format!("lock_wait_timeout = {seconds}");
+        assert!(outcome.is_ok() && heard.ends_with(&format!(", {wait}")), "{max_wait}: {heard}");
+    }
+}
+
+#[test]
+fn mysql_is_used_from_8_0_on_and_mariadb_from_10_5() {
+    for version in
+        ["8.0.11", "8.0.36-0ubuntu0.22.04.1", "8.4.0", "9.1.0", "10.5.1-MariaDB", "11.4.2-MariaDB-log"]
+    {
+        assert_eq!(checked("", &[("version", version)], &[]), Ok(String::new()), "{version}");
+    }
+    for (version, oldest) in [
+        ("5.7.44-log", "MySQL 5.7.44-log, and floe needs 8.0 or newer"),
+        ("10.4.34-MariaDB", "MariaDB 10.4.34-MariaDB, and floe needs 10.5 or newer"),
+        ("5.5.68-MariaDB", "floe needs 10.5 or newer"),
+    ] {
+        let refused = checked("unsafe=allow", &[("version", version)], &[]);
+        let Err(LedgerError::Unfit(text)) = refused else { panic!("{version}: {refused:?}") };
+        assert!(text.contains(oldest), "{text}");
+    }
+}
+
+#[test]
+fn what_only_mysql_can_lose_ranges_by_is_refused_unless_told_otherwise() {
+    for (variables, status, finding, way_out) in [
+        (
+            [].as_slice(),
+            [("Innodb_redo_log_enabled", "OFF")].as_slice(),
+            "has its redo log disabled",
+            "ENABLE INNODB REDO_LOG",
+        ),
+        (
+            &[("innodb_doublewrite", "DETECT_ONLY")],
+            &[],
+            "innodb_doublewrite = DETECT_ONLY",
+            "Turn innodb_doublewrite on",
+        ),
+    ] {
+        let refused = checked("", variables, status);
+        let Err(LedgerError::Unfit(text)) = refused else { panic!("{finding}: {refused:?}") };
+        assert!(text.contains(finding) && text.contains(way_out), "{text}");
+        let remark = checked("unsafe=allow", variables, status).unwrap();
+        assert!(remark.starts_with("unsafe: it ") && remark.contains(finding), "{remark}");
+    }
+    let fit = [("innodb_doublewrite", "DETECT_AND_RECOVER"), ("log_bin", "ON"), ("sync_binlog", "1")];
+    assert_eq!(checked("", &fit, &[("Innodb_redo_log_enabled", "ON")]), Ok(String::new()));
+    // A replica, or a primary that was stepped down: later it may be the primary.
+    let refused = checked("unsafe=allow", &[("read_only", "OFF"), ("super_read_only", "ON")], &[]);
+    assert!(
+        matches!(&refused, Err(LedgerError::Unavailable(text)) if text.contains("super_read_only = ON")),
+        "{refused:?}"
+    );
+}
+
+/// Whose fault an error is: the caller's who opens a ledger, the store's for good, or the store's for now.
+fn kind(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Asked(_) => "asked",
+        OpenError::Ledger(LedgerError::Unfit(_)) => "unfit",
+        OpenError::Ledger(LedgerError::Unavailable(_)) => "unavailable",
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_error_has_its_kind_and_its_way_out() {
+    let look = "whether the server runs";
+    let (rights, connections) = ("docs/ledgers.md", "max_connections");
+    let of_servers = [
+        (1045, "asked", "MYSQL_PWD"),
+        (1698, "asked", "MYSQL_PWD"),
+        (1862, "asked", "MYSQL_PWD"),
+        (3118, "asked", "MYSQL_PWD"),
+        (4151, "asked", "MYSQL_PWD"),
+        (1130, "asked", "CREATE USER 'name'@'host'"),
+        (3159, "asked", "sslmode=require"),
+        (1044, "asked", rights),
+        (1142, "unfit", rights),
+        (1143, "unfit", rights),
+        (1227, "unfit", rights),
+        (1205, "unavailable", "SHOW PROCESSLIST"),
+        (1290, "unavailable", "name the primary"),
+        (1792, "unavailable", "name the primary"),
+        (1836, "unavailable", "name the primary"),
+        (1040, "unavailable", connections),
+        (1203, "unavailable", connections),
+        (1226, "unavailable", connections),
+        (1021, "unavailable", "make room"),
+        (1114, "unavailable", "make room"),
+        (1129, "unavailable", "FLUSH HOSTS"),
+        (1665, "unavailable", "ROW or MIXED"),
+        (1213, "unavailable", look),
+        (1064, "unavailable", look),
+    ]
+    .map(|(code, kind, way_out)| (Error::Server { code, message: "its words".to_owned() }, kind, way_out));
+    let refused = || std::io::Error::other("its words");
+    let of_floe = [
+        (Error::Socket(refused()), "unavailable", look),
+        (Error::Tls(refused()), "unavailable", "sslrootcert"),
+        (Error::NoTls, "asked", "sslmode=disable"),
+        (Error::PasswordInTheClear, "asked", "do not say sslmode=disable"),
+        (Error::UnknownWay("dialog".to_owned()), "asked", "caching_sha2_password"),
+        (Error::Protocol("its words"), "unavailable", "the port in the URL"),
+        (Error::TooLong, "unavailable", "the port in the URL"),
+    ];
+    for (error, expected, way_out) in of_servers.into_iter().chain(of_floe) {
+        let opened = at_open(&error, "mysql:");
+        assert_eq!(kind(&opened), expected, "{opened}");
+        // Later, a password, a right or a setting may be changed back.
+        let worked = at_work(&error, "mysql:");
+        assert!(matches!(worked, LedgerError::Unavailable(_)), "{worked:?}");
+        for text in [opened.to_string(), worked.to_string()] {
+            assert!(
+                text.contains(way_out) && text.contains(&error.to_string()),
+                "`{way_out}` is not in: {text}"
+            );
+        }
+    }
+    for (code, at_first) in [(1046, "unfit"), (1049, "asked"), (1054, "unfit"), (1146, "unfit")] {
+        let gone = Error::Server { code, message: "its words".to_owned() };
+        assert_eq!(kind(&at_open(&gone, "mysql:")), at_first, "{code}");
+        let worked = at_work(&gone, "mysql:");
+        assert!(
+            matches!(&worked, LedgerError::Unfit(text) if text.contains("restore")),
+            "{code}: {worked:?}"
+        );
     }
 }

@@ -7,12 +7,13 @@ use floe::ledger::LedgerError;
 use floe::store::Store as _;
 
 use super::statements::Statements;
+use super::trouble::{at_open, at_work};
 use super::url::Settings;
-use super::{Postgres, Queries, QueryError, Row};
-use crate::OpenError;
+use super::{Postgres, Queries, QueryError, Row, schema};
 use crate::remote::ssl_mode::Verify;
 use crate::remote::tests::golden;
 use crate::remote::url::Reach;
+use crate::{OpenError, Opening};
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();
@@ -35,6 +36,7 @@ fn what_is_shown_has_no_credentials() {
         ("postgres://floe:sec?ret@db/ids?max_wait=1s", "postgres://db:5432/ids"),
         ("postgres://floe:secret@a:1,b:2/ids", "postgres://a:1,b:2/ids"),
         ("postgres://floe:secret@[::1]:7/ids", "postgres://[::1]:7/ids"),
+        ("postgres:///ids?host=a&host=b&port=7&user=u&password=secret", "postgres://a:7,b:7/ids"),
         (
             "postgres:///ids?host=/run/postgresql&user=u&password=secret",
             "postgres:///run/postgresql:5432/ids",
@@ -55,6 +57,8 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
         ("postgres://db/ids?max_wait=1ms", "from 100ms"),
         ("postgres://db/ids?schema=Shop", "a-z"),
         ("postgres://db/ids?schema=a\".b", "a-z"),
+        // PostgreSQL would leave out the last letter, and the schema be another one's.
+        (&format!("postgres://db/ids?schema={}", "a".repeat(64)), "at most 63"),
         ("postgres://db/ids?unsafe=yes", "allow or refuse"),
         ("postgres://db/ids?sslmode=allow", "verify-full"),
         ("postgres://db/ids?sslmode=verify-full", "sslrootcert=FILE"),
@@ -63,6 +67,20 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
         let text = refused(url, &[]);
         assert!(text.contains(part), "`{part}` is not in: {text}");
         assert!(!text.contains("sec:") && !text.contains("floe:sec") && !text.contains("ret@"), "{text}");
+    }
+}
+
+#[test]
+fn a_schema_may_have_63_letters_and_each_host_its_time_to_connect() {
+    let schema = "a".repeat(63);
+    assert_eq!(parse(&format!("postgres://db/ids?schema={schema}"), &[]).unwrap().schema, schema);
+    for (options, seconds) in [("", 3), ("?connect_timeout=2", 2), ("?connect_timeout=0", 3)] {
+        let settings = parse(&format!("postgres://a,b/ids{options}"), &[]).unwrap();
+        assert_eq!(
+            settings.config.get_connect_timeout().map(|time| time.as_secs()),
+            Some(seconds),
+            "{options}"
+        );
     }
 }
 
@@ -92,8 +110,17 @@ fn a_passfile_is_read_as_libpq_reads_it() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join(".pgpass");
-    fs::write(&file, "# db:*:*:*:comment\nother:*:*:*:no\ndb:5432:ids:floe:a\\:b\\\\c:d\n*:*:*:*:last\n")
-        .unwrap();
+    // A line that is empty or has a field too few names no password.
+    let lines = [
+        "#db:*:*:*:comment",
+        "",
+        "db:5432:ids:short",
+        "db:5432:short",
+        "other:*:*:*:no",
+        r"db:5432:ids:floe:a\:b\\c:d",
+        "*:*:*:floe:last",
+    ];
+    fs::write(&file, lines.join("\n")).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let home = dir.path().to_str().unwrap();
     let password = |url: &str, environment: &[(&str, &str)]| {
@@ -105,11 +132,17 @@ fn a_passfile_is_read_as_libpq_reads_it() {
     };
     assert_eq!(password("postgres://floe@db/ids", &[("HOME", home)]).as_deref(), Some("a:b\\c:d"));
     assert_eq!(password("postgres://floe@db:1/ids", &[("HOME", home)]).as_deref(), Some("last"));
+    assert_eq!(
+        password("postgres://floe@%23db/ids", &[("HOME", home)]).as_deref(),
+        Some("last"),
+        "no comment"
+    );
     let named = [("HOME", "/nowhere"), ("PGPASSFILE", file.to_str().unwrap())];
     assert_eq!(password("postgres://floe@db/ids", &named).as_deref(), Some("a:b\\c:d"));
     assert_eq!(password("postgres://floe@db/ids", &[("HOME", "/nowhere")]), None);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(refused("postgres://floe@db/ids", &named).contains("chmod 600"));
+    assert_eq!(password("postgres://another@db/ids", &named), None, "nothing is taken from it");
 }
 
 #[test]
@@ -163,6 +196,38 @@ impl Queries for Answering {
     }
 }
 
+/// Over the program's own connections, whose URL floe does not see, `unsafe=allow` cannot be said.
+#[test]
+fn a_programs_own_connections_are_checked_and_nothing_is_let_be() {
+    struct Showing([&'static str; 6], Option<&'static str>);
+    impl Queries for Showing {
+        fn query(&self, sql: &str, _: &[&str]) -> Result<Vec<Row>, QueryError> {
+            let text = |text: &str| Some(text.to_owned());
+            Ok(vec![match sql {
+                schema::SETTINGS => self.0.map(text).to_vec(),
+                "SELECT current_database()::text" => vec![text("ids")],
+                _ => vec![text("true"), text("true"), self.1.map(str::to_owned), text("record")],
+            }])
+        }
+    }
+    let fit = ["170002", "17.2", "false", "on", "on", "UTF8"];
+    for (settings, unlogged, part) in [
+        (["110022", "11.22", "false", "on", "on", "UTF8"], None, "floe needs 12 or newer"),
+        (["170002", "17.2", "false", "off", "on", "UTF8"], None, "has fsync = off"),
+        (["170002", "17.2", "false", "on", "off", "UTF8"], None, "has full_page_writes = off"),
+        (["170002", "17.2", "false", "on", "on", "LATIN1"], None, "has the encoding LATIN1"),
+        (fit, Some("record"), "has unlogged tables (record)"),
+    ] {
+        let refused = Postgres::over(Showing(settings, unlogged), "floe", &Opening::of("test")).map(drop);
+        let Err(OpenError::Ledger(LedgerError::Unfit(text))) = refused else { panic!("{part}: {refused:?}") };
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+    for (schema, realm) in [("floe", "a/b"), ("Shop", "test")] {
+        let refused = Postgres::over(Showing(fit, None), schema, &Opening::of(realm)).map(drop);
+        assert!(matches!(refused, Err(OpenError::Asked(_))), "{schema} {realm}: {refused:?}");
+    }
+}
+
 /// A pooler or a failover may put a replica in the place of the server that was checked. A replica may lag behind.
 #[test]
 fn what_a_replica_says_is_no_record() {
@@ -176,5 +241,68 @@ fn what_a_replica_says_is_no_record() {
     for row in [vec![Some("a record"), Some("true")], vec![None, Some("true")], vec![None, None], vec![]] {
         let got = get(row);
         assert!(matches!(got, Err(LedgerError::Unavailable(_))), "{got:?}");
+    }
+}
+
+#[test]
+fn a_server_is_used_from_version_12_on() {
+    let checked = |number: &str, version: &str| {
+        let settings = [number, version, "false", "on", "on", "UTF8"];
+        schema::check_server(&[settings.map(|text| Some(text.to_owned())).to_vec()], "postgres:", false)
+    };
+    for (number, version) in [("120000", "12.0"), ("120022", "12.22 (Debian 12.22-1)"), ("170002", "17.2")] {
+        assert_eq!(checked(number, version), Ok(Vec::new()), "{version}");
+    }
+    for (number, version) in [("119999", "11.99"), ("110022", "11.22"), ("90624", "9.6.24")] {
+        let Err(LedgerError::Unfit(text)) = checked(number, version) else { panic!("{version} is used") };
+        assert!(text.contains(&format!("is PostgreSQL {version}, and floe needs 12 or newer")), "{text}");
+    }
+}
+
+/// Whose fault an error is: the caller's who opens a ledger, the store's for good, or the store's for now.
+fn kind(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Asked(_) => "asked",
+        OpenError::Ledger(LedgerError::Unfit(_)) => "unfit",
+        OpenError::Ledger(LedgerError::Unavailable(_)) => "unavailable",
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_error_has_its_kind_and_its_way_out() {
+    let look = "whether the server runs";
+    for (code, text, expected, way_out) in [
+        (Some("28P01"), "its words", "asked", "pg_hba.conf"),
+        (Some("28000"), "its words", "asked", "pg_hba.conf"),
+        (Some("3D000"), "its words", "asked", "createdb"),
+        (Some("42501"), "its words", "unfit", "docs/ledgers.md"),
+        (Some("25006"), "its words", "unavailable", "name the primary"),
+        (Some("53300"), "its words", "unavailable", "max_connections"),
+        (Some("57014"), "its words", "unavailable", "raise max_wait"),
+        (Some("53100"), "its words", "unavailable", "make room"),
+        (Some("57P01"), "its words", "unavailable", look),
+        (None, "password missing", "asked", "passfile"),
+        (None, "server does not support TLS", "asked", "sslmode=disable"),
+        (None, "its words", "unavailable", look),
+    ] {
+        let error = QueryError::new(code, text);
+        let opened = at_open(&error, "postgres:");
+        assert_eq!(kind(&opened), expected, "{opened}");
+        // Later, a password, a right or a setting may be changed back.
+        let worked = at_work(&error, "postgres:");
+        assert!(matches!(worked, LedgerError::Unavailable(_)), "{worked:?}");
+        for told in [opened.to_string(), worked.to_string()] {
+            assert!(told.contains(way_out) && told.contains(text), "`{way_out}` is not in: {told}");
+        }
+    }
+    for code in ["42P01", "42703", "3F000"] {
+        let gone = QueryError::new(Some(code), "its words");
+        assert_eq!(kind(&at_open(&gone, "postgres:")), "unfit", "{code}");
+        let worked = at_work(&gone, "postgres:");
+        assert!(
+            matches!(&worked, LedgerError::Unfit(text) if text.contains("restore")),
+            "{code}: {worked:?}"
+        );
     }
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use floe::ledger::conformance::{Realm, run};
 use floe::ledger::{Ledger, LedgerError};
+use floe::store::Put;
 use floe::store::conformance::{StoreRealm, run_store};
 use floe_testbed::http_stub;
 use tempfile::NamedTempFile;
@@ -23,12 +24,17 @@ struct Bucket {
     objects: BTreeMap<String, (u64, Vec<u8>)>,
     generation: u64,
     ignores_conditions: bool,
+    /// What it answers to a write over an object that is gone.
+    gone: (&'static str, &'static str),
 }
+
+const GONE: (&str, &str) = ("412 Precondition Failed", "PreconditionFailed");
 
 impl Default for Bucket {
     /// Google's generations are microseconds. No object has the generation 1, which floe expects in a trial.
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), generation: 1_772_362_800_000_000, ignores_conditions: false }
+        let generation = 1_772_362_800_000_000;
+        Self { objects: BTreeMap::new(), generation, ignores_conditions: false, gone: GONE }
     }
 }
 
@@ -61,7 +67,8 @@ impl Bucket {
         let found = self.objects.get(name).map_or(0, |(generation, _)| *generation);
         let expected = condition.expect("floe writes on a condition alone");
         if found != expected && !self.ignores_conditions {
-            return Answer::refused("412 Precondition Failed", "PreconditionFailed");
+            let (status, code) = if found == 0 { self.gone } else { GONE };
+            return Answer::refused(status, code);
         }
         self.generation += 1;
         self.objects.insert(name.to_owned(), (self.generation, body));
@@ -153,4 +160,26 @@ fn a_store_that_ignores_generations_is_refused() {
         matches!(&error, OpenError::Ledger(LedgerError::Unfit(text)) if text.contains("gs://ids/floe ignores the condition of a write (x-goog-if-generation-match)")),
         "{error}"
     );
+}
+
+/// Whether the store checks the condition first, or looks for the object.
+#[test]
+fn a_write_over_an_object_that_is_gone_is_a_conflict_and_any_other_404_proves_nothing() {
+    let (bucket, url, _account) = start();
+    let (store, _) = Opening::of("test").__open_store(&url.replace("60s", "2s")).unwrap().unwrap();
+    let Put::Done(version) = store.put("mark/test/n/orders", "floe 1\nfirst", None).unwrap() else {
+        panic!("it was there")
+    };
+    bucket.lock().unwrap().objects.remove("floe/mark/test/n/orders").unwrap();
+    for gone in [GONE, ("404 Not Found", "NoSuchKey")] {
+        bucket.lock().unwrap().gone = gone;
+        let outcome = store.put("mark/test/n/orders", "floe 1\nsecond", Some(&version));
+        assert!(matches!(outcome, Ok(Put::Conflict)), "{gone:?}: {outcome:?}");
+    }
+    for code in ["NoSuchBucket", "a page of a portal"] {
+        bucket.lock().unwrap().gone = ("404 Not Found", code);
+        let outcome = store.put("mark/test/n/orders", "floe 1\nsecond", Some(&version));
+        assert!(matches!(outcome, Err(LedgerError::Unavailable(_))), "{code}: {outcome:?}");
+    }
+    assert_eq!(store.get("mark/test/n/orders"), Ok(None));
 }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use floe::Name;
 use floe::ledger::LedgerError;
@@ -128,6 +129,31 @@ fn check_requests(port: u16, url_at: &dyn Fn(u16) -> String, opening: &str) {
     assert_eq!(proxy.round_trips() - before, 5, "{opening}");
 }
 
+/// The store has executed the write, and is asked again automatically. Its refusal does not mean that another caller wrote.
+#[test]
+fn a_write_whose_answer_was_lost_is_sent_again_and_known_for_ones_own() {
+    let server = Minio::start(&[]);
+    check_lost_answers(server.port(), &|port| Minio::url_at(port, "max_wait=60s"));
+}
+
+fn check_lost_answers(port: u16, url_at: &dyn Fn(u16) -> String) {
+    let proxy = Proxy::before(port);
+    let ledger = open(&url_at(proxy.port()));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    for round in 1..=5 {
+        let lost = proxy.lost_replies();
+        proxy.sever(true);
+        thread::scope(|scope| {
+            let call = scope.spawn(|| got(&*ledger, &ask(5)));
+            while proxy.lost_replies() == lost {
+                thread::yield_now();
+            }
+            proxy.sever(false);
+            assert_eq!(call.join().unwrap(), (round * 5, round * 5 + 5));
+        });
+    }
+}
+
 /// As `aws s3 cp` or the console shows it.
 #[test]
 fn an_operator_can_read_a_record() {
@@ -178,6 +204,44 @@ fn the_rights_that_the_docs_list_are_enough_and_each_is_needed() {
         ];
         says(&failed, &words);
     }
+}
+
+/// The output of the program `reserve` with these variables in its environment, or what it says of its failure.
+fn reserve_with(variables: &[(&str, &str)], url: &str) -> Result<String, String> {
+    let mut command = Command::new(program("reserve"));
+    let output = command.args([url, "orders", "5", "1"]).envs(variables.iter().copied()).output().unwrap();
+    let [done, failed] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    if output.status.success() { Ok(done) } else { Err(failed) }
+}
+
+/// As a shell leaves it in a variable that it read from a file.
+#[test]
+fn a_line_break_in_the_environments_key_is_told_unless_the_url_has_another() {
+    let stub = Stub::default();
+    stub.set("honest");
+    let port = stub.start();
+    for (range, [id, token], named) in [
+        ("0 5", ["an-id\n", "a-token"], "AWS_ACCESS_KEY_ID"),
+        ("5 10", ["an-id", "a-token\n"], "AWS_SESSION_TOKEN"),
+    ] {
+        let key =
+            [("AWS_ACCESS_KEY_ID", id), ("AWS_SECRET_ACCESS_KEY", "secret"), ("AWS_SESSION_TOKEN", token)];
+        let told =
+            reserve_with(&key, &format!("s3://ids/floe?endpoint=http://127.0.0.1:{port}")).unwrap_err();
+        says(&told, &[&format!("{named} has a space, a line break"), "set it again"]);
+        let done = reserve_with(&key, &Minio::url_at(port, "")).unwrap();
+        assert!(done.ends_with(&format!("\n{range}\n")), "{done}");
+    }
+}
+
+#[test]
+fn a_client_that_is_told_to_send_no_conditions_is_refused() {
+    let stub = Stub::default();
+    stub.set("honest");
+    let url = Minio::url_at(stub.start(), "");
+    let told = reserve_with(&[("AWS_CONDITIONAL_PUT", "disabled")], &url).unwrap_err();
+    says(&told, &["s3://ids/floe does not support conditional writes", "another ledger"]);
+    assert!(stub.objects.lock().unwrap().is_empty(), "it wrote without a condition");
 }
 
 /// Some work-alikes accept a conditional request and ignore its conditions. On them, two nodes would get the same

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use floe::ledger::LedgerError;
@@ -53,6 +54,7 @@ fn what_is_no_answer_of_consul_proves_nothing() {
         ("200 OK", "", "{}".to_owned(), "permission denied"),
         ("200 OK", "", "[]".to_owned(), "permission denied, or this is not Consul"),
         ("404 Not Found", "", String::new(), "not an answer of Consul's"),
+        ("403 Forbidden", "", "Permission denied: token lacks it".to_owned(), "docs/ledgers.md"),
         ("409 Conflict", "", errors("something new"), "something new"),
         ("409 Conflict", "", errors(r#"unknown KV verb \"get-or-empty\""#), "update Consul to 1.14"),
         ("429 Too Many Requests", "", "rate limit exceeded".to_owned(), "limits.request_limits"),
@@ -80,6 +82,42 @@ fn what_is_no_answer_of_consul_proves_nothing() {
         assert_eq!(got(&*ledger, &request), (end, end + 5));
         end += 5;
     }
+}
+
+/// Some would write no errors as an empty list.
+#[test]
+fn a_list_of_no_errors_is_no_refusal() {
+    let server = Consul::shared().port();
+    let port = http_stub(move |head, body| {
+        let answer = pass(server, head, body);
+        // As long as it was.
+        answer.replace(r#""Errors":null"#, r#""Errors":[]  "#).into_bytes()
+    });
+    let ledger = open(&apart(port));
+    for end in [5, 10, 15] {
+        assert_eq!(got(&*ledger, &ask(5)), (end - 5, end));
+    }
+}
+
+/// With `acl.enable_key_list_policy`, to list keys is a right of its own.
+#[test]
+fn a_list_that_a_token_may_not_ask_for_is_not_taken_for_an_empty_one() {
+    let server = Consul::shared().port();
+    let refusal =
+        "HTTP/1.1 403 Forbidden\r\ncontent-length: 41\r\n\r\nPermission denied: token lacks 'key:list'\n";
+    let was_opened = Arc::new(AtomicBool::new(false));
+    let refuses = Arc::clone(&was_opened);
+    let port = http_stub(move |head, body| {
+        let is_list = head.split(' ').nth(1).is_some_and(|path| path.contains("?keys"));
+        let is_refused = is_list && refuses.load(Ordering::SeqCst);
+        if is_refused { refusal.to_owned() } else { pass(server, head, body) }.into_bytes()
+    });
+    let ledger = open(&apart(port));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    was_opened.store(true, Ordering::SeqCst);
+    let listed = ledger.list("", "", 9);
+    let Err(LedgerError::Unavailable(text)) = listed else { panic!("{listed:?}") };
+    says(&text, &["key:list", "docs/ledgers.md"]);
 }
 
 /// Whoever stands before Consul and carries out a write without its conditions.

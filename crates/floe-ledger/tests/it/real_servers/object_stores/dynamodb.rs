@@ -14,7 +14,7 @@ use floe_ledger::{OpenError, Opening};
 use floe_testbed::{Dynalite, Moto, Proxy};
 use serde_json::{Value, json};
 
-use super::fresh_at;
+use super::{fresh_at, reserve_with};
 use crate::real_servers::faults::{Rig, faults, open, timed};
 use crate::{ask, got, says};
 
@@ -29,6 +29,9 @@ faults!(super::rig, 8);
 const MAKE: &str = "create-table --table-name ids --billing-mode PAY_PER_REQUEST --deletion-protection-enabled \
                     --attribute-definitions AttributeName=folder,AttributeType=S AttributeName=name,AttributeType=S \
                     --key-schema AttributeName=folder,KeyType=HASH AttributeName=name,KeyType=RANGE";
+
+/// DynamoDB's answer about a table that it does not have.
+const NOT_FOUND: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"Requested resource not found"}"#;
 
 /// All other tests depend on this: if several write at once what they read, one wins.
 #[test]
@@ -141,21 +144,7 @@ fn a_reserve_is_one_request() {
 #[test]
 fn a_write_whose_answer_was_lost_is_known_for_ones_own() {
     let server = Dynalite::start(&[]);
-    let proxy = Proxy::before(server.port());
-    let ledger = open(&Dynalite::url_at(proxy.port(), ""));
-    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
-    for round in 1..=5 {
-        let lost = proxy.lost_replies();
-        proxy.sever(true);
-        thread::scope(|scope| {
-            let call = scope.spawn(|| got(&*ledger, &ask(5)));
-            while proxy.lost_replies() == lost {
-                thread::yield_now();
-            }
-            proxy.sever(false);
-            assert_eq!(call.join().unwrap(), (round * 5, round * 5 + 5));
-        });
-    }
+    super::check_lost_answers(server.port(), &|port| Dynalite::url_at(port, ""));
 }
 
 #[track_caller]
@@ -301,6 +290,51 @@ fn a_clock_that_is_off_is_unavailable_at_the_start_and_at_work() {
     }
 }
 
+#[test]
+fn the_environment_names_the_region_if_the_url_names_none() {
+    let told = reserve_with(&[("AWS_REGION", "eu/central")], "dynamodb://ids").unwrap_err();
+    says(&told, &["`eu/central` is no region"]);
+    let told = reserve_with(&[("AWS_REGION", "eu/central")], "dynamodb://ids?region=us/east").unwrap_err();
+    says(&told, &["`us/east` is no region"]);
+}
+
+#[test]
+fn who_is_refused_access_has_asked_for_too_much_whatever_says_so() {
+    let server = Dynalite::start(&[]);
+    let said_now = Arc::new(Mutex::new(None));
+    let by = Arc::clone(&said_now);
+    let port = front(server.port(), move |_, body, pass| match *by.lock().unwrap() {
+        Some((status, text)) => said(status, text),
+        None => pass(body),
+    });
+    let url = Dynalite::url_at(port, "max_wait=2s");
+    let ledger = open(&url);
+    for (status, text, words) in [
+        (
+            "400 Bad Request",
+            r#"{"__type":"a#UnrecognizedClientException","message":"its words"}"#,
+            "its words",
+        ),
+        ("400 Bad Request", r#"{"__type":"a#ExpiredTokenException","message":"its words"}"#, "its words"),
+        // As IAM spells it.
+        ("400 Bad Request", r#"{"__type":"a#AccessDeniedException","Message":"its words"}"#, "its words"),
+        // Some work-alikes deny access in XML.
+        ("403 Forbidden", "<Error>its words</Error>", "403 Forbidden: <Error>its words"),
+        ("401 Unauthorized", "<Error>its words</Error>", "401 Unauthorized: <Error>its words"),
+    ] {
+        *said_now.lock().unwrap() = Some((status, text));
+        let words = ["dynamodb://ids refuses access", words, "AWS_ACCESS_KEY_ID", "docs/ledgers.md"];
+        let error = refused(&url, &words);
+        assert!(matches!(error, OpenError::Asked(_)), "{error:?}");
+        // A right may be given again.
+        let Err(LedgerError::Unavailable(told)) = ledger.reserve(&ask(5)) else { panic!("{text}") };
+        says(&told, &words);
+        *said_now.lock().unwrap() = None;
+        got(&*ledger, &ask(5));
+    }
+    assert_eq!(got(&*ledger, &ask(5)), (25, 30), "nothing was handed out that was refused");
+}
+
 /// Even if the conditions worked at the opening: each answer has to say what was replaced.
 #[test]
 fn a_store_that_ignores_a_condition_later_hands_nothing_out() {
@@ -364,6 +398,36 @@ fn a_table_that_is_going_or_gone_is_unavailable_with_its_state() {
     }
 }
 
+/// DynamoDB shows a new table to all only after a moment.
+#[test]
+fn a_table_that_was_made_and_is_not_seen_yet_is_waited_for() {
+    let server = Dynalite::start(&[]);
+    let unseen = AtomicUsize::new(3);
+    let port = front(server.port(), move |operation, body, pass| {
+        let is_unseen = operation == "DescribeTable"
+            && unseen.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        if is_unseen { said("400 Bad Request", NOT_FOUND) } else { pass(body) }
+    });
+    assert_eq!(got(&*open(&Dynalite::url_at(port, "")), &ask(5)), (0, 5));
+}
+
+/// Its records are lost: it would not help to try again.
+#[test]
+fn a_table_that_is_deleted_under_a_running_ledger_stops_it() {
+    let server = Dynalite::start(&[]);
+    let ledger = open(&Dynalite::url_at(server.port(), ""));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    let deleted = Dynalite::ask(server.port(), "DeleteTable", &json!({ "TableName": "ids" }).to_string());
+    assert!(deleted.starts_with("HTTP/1.1 200"), "{deleted}");
+    // A write, because the record is known, and then a read.
+    for _ in 0..2 {
+        let outcome = ledger.reserve(&ask(5));
+        let Err(LedgerError::Unfit(text)) = outcome else { panic!("{outcome:?}") };
+        says(&text, &["the table at dynamodb://ids is gone", "restore", "marks raise"]);
+    }
+    assert!(matches!(ledger.list("", "", 1), Err(LedgerError::Unfit(_))));
+}
+
 #[test]
 fn a_global_table_is_refused() {
     let server = Dynalite::start(&[]);
@@ -388,6 +452,7 @@ fn what_is_throttled_is_asked_again_and_then_unavailable() {
             _ if !refuses => pass(body),
             "broken" => said("500 Internal Server Error", &error("InternalServerError")),
             "page" => said("200 OK", "<html>log in, please</html>"),
+            "gateway" => said("502 Bad Gateway", "<html>upstream</html>"),
             code => said("400 Bad Request", &error(code)),
         }
     });
@@ -399,8 +464,15 @@ fn what_is_throttled_is_asked_again_and_then_unavailable() {
             "gets more requests than its capacity allows (400 Bad Request, Provisioned",
         ),
         ("ThrottlingException", "gets more requests than its capacity allows"),
+        (
+            "gateway",
+            "dynamodb://ids: the server that answered is not DynamoDB (502 Bad Gateway: <html>upstream</html>)",
+        ),
         ("broken", "500 Internal Server Error, InternalServerError: slow down"),
-        ("page", "the server that answered is not DynamoDB (200 OK: <html>log in, please</html>)"),
+        (
+            "page",
+            "dynamodb://ids: the server that answered is not DynamoDB (200 OK: <html>log in, please</html>)",
+        ),
     ];
     for (round, (now, words)) in (1..).zip(modes) {
         *mode.lock().unwrap() = now;
@@ -408,6 +480,8 @@ fn what_is_throttled_is_asked_again_and_then_unavailable() {
         let Err(LedgerError::Unavailable(text)) = ledger.reserve(&ask(5)) else { panic!("{now}") };
         says(&text, &[words]);
         // A page is not DynamoDB's answer, and the request is not sent again.
+        let asked = usize::MAX - refusals.load(Ordering::SeqCst);
+        assert_eq!(asked, if now == "page" { 1 } else { 4 }, "{now}");
         refusals.store(if now == "page" { 0 } else { 3 }, Ordering::SeqCst);
         assert_eq!(got(&*ledger, &ask(5)), (round * 5, round * 5 + 5), "{now}");
     }

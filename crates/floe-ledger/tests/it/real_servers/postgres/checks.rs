@@ -74,6 +74,18 @@ fn tables_that_somebody_made_need_no_rights_to_make_any() {
     says(&refused(&server.url_of("modest")), &["permission denied"]);
 }
 
+/// `CREATE SCHEMA IF NOT EXISTS` needs a right on the database even if there is nothing to make.
+#[test]
+fn a_role_that_may_make_no_schema_uses_the_one_that_was_made_for_it() {
+    let (server, schema) = (Postgres::shared(), schema());
+    server.psql(&format!(
+        "CREATE ROLE of_{schema} LOGIN PASSWORD 'right'; CREATE SCHEMA {schema} AUTHORIZATION of_{schema}"
+    ));
+    let url = format!("{}?schema={schema}", server.url_of(&format!("of_{schema}:right")));
+    assert_eq!(got(&*open(&url), &ask(3)), (0, 3));
+    says(&refused(&format!("{url}_2")), &["permission denied", "docs/ledgers.md"]);
+}
+
 #[test]
 fn settings_that_lose_ranges_are_refused_by_name() {
     for setting in ["fsync", "full_page_writes"] {
@@ -172,6 +184,10 @@ fn tables_of_a_newer_floe_are_refused() {
     let error = refused(&url);
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
     says(&error, &["newer floe", "version 4"]);
+    Postgres::shared().psql(&format!("UPDATE {schema}.version SET version = 0"));
+    let error = refused(&url);
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+    says(&error, &["no version that a floe has written", "schema=NAME"]);
 }
 
 #[test]

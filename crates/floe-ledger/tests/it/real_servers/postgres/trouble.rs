@@ -303,6 +303,8 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     assert_eq!(server.psql(count), "4");
     drop(ledger);
     until("the connections to end", || server.psql(count) == "0");
+    // They closed in order: nothing was cut off.
+    assert_eq!(server.psql("SELECT sum(sessions_abandoned) FROM pg_stat_database"), "0");
 }
 
 #[test]
