@@ -7,6 +7,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -128,7 +129,10 @@ impl Zookeeper {
     /// Runs several commands in one session of ZooKeeper's own client.
     #[track_caller]
     pub fn cli_script(&self, commands: &str) {
-        let file = self.home().write("commands", commands);
+        // Tests that share the server may each run one.
+        static SCRIPTS: AtomicU32 = AtomicU32::new(0);
+        let name = format!("commands-{}", SCRIPTS.fetch_add(1, Ordering::Relaxed));
+        let file = self.home().write(&name, commands);
         let mut command = self.client();
         command.stdin(File::open(file).unwrap());
         output(&mut command);
