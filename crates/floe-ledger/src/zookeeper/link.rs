@@ -183,38 +183,71 @@ impl Link {
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+pub(super) mod tests {
+    use std::pin::pin;
+    use std::time::Duration;
 
+    use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
+    use tokio::time::timeout;
+
+    use super::super::connect::Ensemble;
+    use super::super::session::tests::{accept, frame};
     use super::*;
+    use crate::remote::Connect;
 
     /// A session of a ledger, and the server's end of it.
-    async fn link(heard: &Arc<AtomicI64>) -> (Link, DuplexStream) {
+    pub(in crate::zookeeper) async fn link(heard: &Arc<AtomicI64>) -> (Link, DuplexStream) {
         let (stream, mut server) = duplex(1 << 10);
-        let begun = [&36_i32.to_be_bytes()[..], &[0; 4], &10_000_i32.to_be_bytes(), &[0; 28]].concat();
-        server.write_all(&begun).await.unwrap();
-        let session = Session::begin(Box::new(stream)).await.unwrap();
+        let (session, ()) = tokio::join!(Session::begin(Box::new(stream)), accept(&mut server, 10_000));
         let (heard, shown) = (Arc::clone(heard), "zookeeper:".into());
-        (Link { session, heard, access: Access::World, shown }, server)
+        (Link { session: session.unwrap(), heard, access: Access::World, shown }, server)
     }
 
     async fn ask(link: &mut Link) -> Result<Reply, Trouble> {
         link.settle_one(Request::All(vec![Request::Exists { path: "/floe" }])).await
     }
 
-    /// Waits for a request, and answers it with the transaction number `zxid`.
-    async fn answer(server: &mut DuplexStream, zxid: i64) {
+    /// Waits for a request, and answers it with the transaction number `zxid`, an error's code and a body.
+    pub(in crate::zookeeper) async fn reply(server: &mut DuplexStream, zxid: i64, code: i32, body: &[u8]) {
         let number = loop {
-            let length = server.read_i32().await.unwrap();
-            let number = server.read_i32().await.unwrap();
-            server.read_exact(&mut vec![0; usize::try_from(length - 4).unwrap()]).await.unwrap();
-            // The others are pings, and the first frame of the session.
-            if number > 0 {
+            // The others are pings.
+            if let (number @ 1.., _) = frame(server).await {
                 break number;
             }
         };
-        let head = [16, number].map(i32::to_be_bytes).concat();
-        server.write_all(&[&head, &zxid.to_be_bytes()[..], &[0; 4]].concat()).await.unwrap();
+        let length = i32::try_from(16 + body.len()).unwrap();
+        let head = [length, number].map(i32::to_be_bytes).concat();
+        server
+            .write_all(&[&head, &zxid.to_be_bytes()[..], &code.to_be_bytes(), body].concat())
+            .await
+            .unwrap();
+    }
+
+    async fn answer(server: &mut DuplexStream, zxid: i64) {
+        reply(server, zxid, 0, &[]).await;
+    }
+
+    /// The body of the reply to a transaction: these results, each an operation and what comes with it.
+    fn results(results: &[(i32, &[u8])]) -> Vec<u8> {
+        let header = |operation: i32, end: u8| [&operation.to_be_bytes()[..], &[end], &[0xff; 4]].concat();
+        let all = results.iter().map(|(operation, rest)| [&header(*operation, 0), *rest].concat());
+        all.chain([header(-1, 1)]).collect::<Vec<_>>().concat()
+    }
+
+    /// Of one that was done, and only looked.
+    pub(in crate::zookeeper) fn done() -> Vec<u8> {
+        results(&[(13, &[])])
+    }
+
+    /// Of one whose first part failed with this code.
+    pub(in crate::zookeeper) fn failed(code: i32) -> Vec<u8> {
+        results(&[(-1, &code.to_be_bytes())])
+    }
+
+    /// The body of the reply to a read.
+    pub(in crate::zookeeper) fn node(text: &str, version: i32) -> Vec<u8> {
+        let length = i32::try_from(text.len()).unwrap().to_be_bytes();
+        [&length[..], text.as_bytes(), &[0; 32], &version.to_be_bytes(), &[0; 32]].concat()
     }
 
     #[tokio::test]
@@ -230,5 +263,53 @@ mod tests {
         assert!(late.is_ok() && early.is_ok(), "both were asked before: {late:?} {early:?}");
         let (older, ()) = tokio::join!(ask(&mut slow), answer(&mut its_server, 6));
         assert!(matches!(older, Err(Trouble::Ledger(LedgerError::Unfit(_)))), "{older:?}");
+    }
+    /// Otherwise the call would be repeated for ever, on a realm that never comes back.
+    #[tokio::test]
+    async fn a_realm_that_is_removed_before_a_record_is_made_in_it_is_gone() {
+        let (mut link, mut server) = link(&Arc::default()).await;
+        let made = async {
+            let parts = vec![link.create("/floe/shop/0f/marks/00/a", b"")];
+            link.write("/floe/shop/0f", &["/floe/shop/0f/marks/00"], parts, "/floe/shop/0f/marks/00/a").await
+        };
+        let (made, ()) = tokio::join!(made, async {
+            for (code, body) in [(code::NO_NODE, vec![]), (0, failed(code::NO_NODE)), (code::NO_NODE, vec![])]
+            {
+                reply(&mut server, 1, code, &body).await;
+            }
+        });
+        assert!(
+            matches!(&made, Err(Trouble::Ledger(LedgerError::Unfit(why))) if why.contains("is gone")),
+            "{made:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_has_ended_is_known_as_one_and_why() {
+        let (mut link, server) = link(&Arc::default()).await;
+        assert!(!Ensemble::is_closed(&link));
+        drop(server);
+        let known = async {
+            while !Ensemble::is_closed(&link) {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(20), known).await.expect("it would serve the next call");
+        let Err(Trouble::Store(Error::Closed(why))) = ask(&mut link).await else { panic!("it was asked") };
+        assert!(why == "it closed the connection" || why.contains("broke"), "{why}");
+    }
+
+    /// Otherwise the server would hold the session until it times out.
+    #[tokio::test]
+    async fn a_goodbye_ends_the_session_in_order() {
+        let (link, mut server) = link(&Arc::default()).await;
+        let mut goodbye = pin!(Ensemble::goodbye(link));
+        let told = async { while frame(&mut server).await.0 != i32::MAX {} };
+        tokio::select! {
+            () = &mut goodbye => panic!("it ended before the server closed"),
+            () = told => {}
+        }
+        drop(server);
+        goodbye.await;
     }
 }

@@ -342,3 +342,81 @@ impl Link {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::Arc;
+
+    use super::super::link::tests::{done, failed, link, node, reply};
+    use super::super::session::tests::frame;
+    use super::*;
+
+    const FORMER: &str = "mark=5 start=3 previous=1 token=-";
+    const CURRENT: &str = "floe 1\nrealm 0f\nwritten 77\nmade 1\nmark 5 start 3 previous 1\nend\n";
+
+    /// What `call` comes to on a server that gives these replies and no more.
+    async fn played<T>(
+        call: impl AsyncFnOnce(&mut Link, &Realm) -> Result<T, Trouble>,
+        replies: &[(i32, Vec<u8>)],
+    ) -> T {
+        let (mut link, mut server) = link(&Arc::default()).await;
+        let realm = Realm::new("/floe/shop", "0f");
+        let serve = async {
+            for (code, body) in replies {
+                reply(&mut server, 1, *code, body).await;
+            }
+            while frame(&mut server).await.0 < 1 {}
+        };
+        let serve = pin!(serve);
+        tokio::select! {
+            biased;
+            outcome = call(&mut link, &realm) => outcome.unwrap(),
+            () = serve => panic!("it asks for more"),
+        }
+    }
+
+    const NONE: (i32, Vec<u8>) = (code::NO_NODE, Vec::new());
+
+    /// What a floe of version 1 has written is read again, which rewrites it first.
+    #[tokio::test]
+    async fn a_write_that_is_refused_returns_the_record_if_it_is_of_this_version() {
+        for (text, is_shown) in [(CURRENT, true), (FORMER, false)] {
+            let replies = [(0, failed(code::BAD_VERSION)), (0, node(text, 4))];
+            let write = async |link: &mut Link, realm: &Realm| {
+                link.replace(realm, ("mark", "s/10/7"), CURRENT, Some("66 3")).await
+            };
+            let outcome = played(write, &replies).await;
+            let shown = Put::Found(Some(Entry { text: text.to_owned(), version: Version::new("77 4") }));
+            assert_eq!(outcome, if is_shown { shown } else { Put::Conflict }, "{text}");
+        }
+    }
+
+    /// Former floes bind names alone.
+    #[tokio::test]
+    async fn a_slot_or_a_note_is_made_without_a_look_at_what_former_floes_have_bound() {
+        for (sort, key) in [("mark", "s/10/7"), ("made", "n/orders")] {
+            let make =
+                async |link: &mut Link, realm: &Realm| link.replace(realm, (sort, key), CURRENT, None).await;
+            let made = played(make, &[(0, Vec::new()), (0, done()), (0, node(CURRENT, 0))]).await;
+            assert_eq!(made, Put::Done(Version::new("77 0")), "{sort}/{key}");
+        }
+    }
+
+    /// It would have another definition for the floe that bound it.
+    #[tokio::test]
+    async fn the_record_of_a_name_that_a_former_floe_has_just_bound_is_not_made() {
+        let make = async |link: &mut Link, realm: &Realm| {
+            link.replace(realm, ("mark", "n/orders"), CURRENT, None).await
+        };
+        assert_eq!(played(make, &[(0, done()), (0, node("counter", 0))]).await, Put::Conflict);
+    }
+
+    /// A write of a node at that version has no condition.
+    #[tokio::test]
+    async fn a_former_record_at_the_version_that_means_any_is_not_rewritten() {
+        let find = async |link: &mut Link, realm: &Realm| link.find(realm, "mark", "s/10/7").await;
+        let found = played(find, &[(0, done()), (0, node(FORMER, -1)), NONE, NONE]).await;
+        assert_eq!(found.map(|entry| entry.text).as_deref(), Some(FORMER));
+    }
+}

@@ -175,13 +175,20 @@ fn closed(error: std::io::Error) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::pin::pin;
 
-    use tokio::io::DuplexStream;
-    use tokio::time::timeout;
+    use tokio::io::{BufStream, DuplexStream, duplex};
+    use tokio::time::{sleep, timeout};
 
     use super::*;
+
+    /// Waits for the frame that asks for a session, and accepts it with this timeout.
+    pub(in crate::zookeeper) async fn accept(server: &mut DuplexStream, timeout_ms: i32) {
+        frame(server).await;
+        let begun = [&36_i32.to_be_bytes()[..], &[0; 4], &timeout_ms.to_be_bytes(), &[0; 28]].concat();
+        server.write_all(&begun).await.unwrap();
+    }
 
     /// A reply to another request, as from something that stands before the server, proves nothing.
     #[test]
@@ -212,7 +219,7 @@ mod tests {
     }
 
     /// Waits for the next frame, and returns the number in it and the rest.
-    async fn frame(server: &mut DuplexStream) -> (i32, Vec<u8>) {
+    pub(in crate::zookeeper) async fn frame(server: &mut DuplexStream) -> (i32, Vec<u8>) {
         let length = server.read_i32().await.unwrap();
         let number = server.read_i32().await.unwrap();
         let mut rest = vec![0; usize::try_from(length - 4).unwrap()];
@@ -220,11 +227,42 @@ mod tests {
         (number, rest)
     }
 
+    /// A connection with TLS may keep what was written until it is flushed.
+    #[tokio::test]
+    async fn the_request_for_a_session_is_flushed() {
+        let (stream, mut server) = duplex(1 << 10);
+        let begun = async {
+            tokio::join!(Session::begin(Box::new(BufStream::new(stream))), accept(&mut server, 10_000)).0
+        };
+        assert!(timeout(Duration::from_secs(20), begun).await.expect("the server waits").is_ok());
+    }
+
+    #[tokio::test]
+    async fn the_pace_of_the_pings_is_that_of_the_servers_timeout() {
+        let (stream, mut server) = duplex(1 << 10);
+        let (session, ()) = tokio::join!(Session::begin(Box::new(stream)), accept(&mut server, 600));
+        assert_eq!(frame(&mut server).await.0, jute::PING);
+        // The next one is due after 201 ms, and comes first on a machine that is late with both.
+        let too_late = async {
+            sleep(Duration::from_millis(450)).await;
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+        };
+        let next = tokio::select! {
+            biased;
+            (next, _) = frame(&mut server) => next,
+            () = too_late => panic!("the server hears nothing"),
+        };
+        assert_eq!(next, jute::PING);
+        drop(session);
+    }
+
     /// It ends when there is no ledger any more, and the server is told so: otherwise it would hold the session until it
     /// times out.
     #[tokio::test]
     async fn a_session_lasts_as_long_as_its_pings_are_answered_and_is_ended_in_order() {
-        let (stream, mut server) = tokio::io::duplex(1 << 10);
+        let (stream, mut server) = duplex(1 << 10);
         let (calls, batches) = mpsc::channel(1);
         let driven = drive(Box::new(stream), batches, Duration::from_millis(10));
         let served = async {
@@ -255,7 +293,7 @@ mod tests {
     /// Otherwise the first call after a silent cut would wait for all of its time.
     #[tokio::test]
     async fn a_server_that_answers_no_pings_loses_its_connection() {
-        let (stream, mut server) = tokio::io::duplex(1 << 10);
+        let (stream, mut server) = duplex(1 << 10);
         let (_calls, batches) = mpsc::channel(1);
         let mut pings = jute::ping().repeat(10);
         tokio::select! {

@@ -147,6 +147,7 @@ fn the_bucket_of_a_key_is_for_ever() {
         ("n/orders", "/r/d/c4/n%2Forders"),
         ("s/10/0", "/r/d/e0/s%2F10%2F0"),
         ("s/10/1023", "/r/d/e1/s%2F10%2F1023"),
+        ("n/v1.2", "/r/d/33/n%2Fv1.2"),
     ] {
         assert_eq!(Place::of("/r", "d", key).path, path);
     }
@@ -206,6 +207,51 @@ fn a_frame_is_what_the_protocol_says() {
     assert_eq!(frames, wanted);
     frames.clear();
     assert_eq!(Request::Digest("a:b").write(8, &mut frames), Ok(-4), "has a number of its own");
+    let session =
+        [&45_i32.to_be_bytes()[..], &[0; 12], &10_000_i32.to_be_bytes(), &[0; 8], &16_i32.to_be_bytes()];
+    // Its last byte says that no server will do that is read-only.
+    assert_eq!(jute::ask_for_session(10_000), Ok([&session.concat()[..], &[0; 17]].concat()));
+}
+
+/// The content of a frame with this error's code.
+fn reply(code: i32, body: &[u8]) -> Reply {
+    Reply::parse(&[&[0; 12][..], &code.to_be_bytes(), body].concat()).unwrap()
+}
+
+#[test]
+fn an_error_that_was_not_expected_is_one() {
+    for (code, expected, is_fine) in [
+        (0, &[][..], true),
+        (code::NODE_EXISTS, &[code::NODE_EXISTS], true),
+        (code::NO_AUTH, &[code::NODE_EXISTS, code::NO_NODE], false),
+        (code::AUTH_FAILED, &[], false),
+    ] {
+        assert_eq!(reply(code, &[]).is_done_or(expected).is_ok(), is_fine, "{code}");
+    }
+}
+
+#[test]
+fn a_node_is_open_to_all_if_everyone_may_read_it() {
+    let bytes = |text: &str| [&i32::try_from(text.len()).unwrap().to_be_bytes(), text.as_bytes()].concat();
+    let entry = |rights: i32, scheme: &str, who: &str| {
+        [&rights.to_be_bytes()[..], &bytes(scheme), &bytes(who)].concat()
+    };
+    let list = |entries: &[Vec<u8>]| {
+        let count = i32::try_from(entries.len()).unwrap().to_be_bytes();
+        reply(0, &[&count[..], &entries.concat()].concat()).is_open_to_all()
+    };
+    let own = entry(31, "digest", "careful:hash");
+    assert_eq!(list(&[own.clone(), entry(1, "world", "anyone")]), Ok(true));
+    assert_eq!(list(&[entry(31, "world", "anyone"), own.clone()]), Ok(true));
+    assert_eq!(list(&[entry(30, "world", "anyone"), own.clone()]), Ok(false), "all rights but to read it");
+    assert_eq!(list(&[own]), Ok(false));
+}
+
+/// Clients in Java may make nodes without any.
+#[test]
+fn data_that_is_null_is_empty() {
+    let data = [&(-1_i32).to_be_bytes()[..], &[0; 68]].concat();
+    assert_eq!(reply(0, &data).data(), Ok(Some((Vec::new(), 0))));
 }
 
 #[test]
@@ -216,6 +262,7 @@ fn whatever_comes_in_is_bounded_and_never_a_panic() {
     for length in [-1, i32::MIN, i32::MAX, (16 << 20) + 1] {
         assert!(matches!(jute::next_frame(&length.to_be_bytes()), Err(Error::Garbled(_))), "{length}");
     }
+    assert_eq!(jute::next_frame(&(16_i32 << 20).to_be_bytes()), Ok(None), "the longest one");
     // Every beginning of every reply, and lengths that lie.
     let mut whole = vec![0; 16];
     for length in [0, 1, 5, -1, i32::MAX] {

@@ -88,7 +88,8 @@ fn nobody_listens() {
     let port = floe_testbed::free_port();
     let error = refused(&format!("zookeeper://floe:secret@127.0.0.1:{port}/ids"));
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
-    says(&error, &[&format!("127.0.0.1:{port}"), "refused", "whether the server runs"]);
+    let told = format!("zookeeper://127.0.0.1:{port}/ids: it cannot be reached");
+    says(&error, &[&told, "refused", "whether the server runs"]);
     assert!(!error.to_string().contains("secret"), "{error}");
     let another = floe_testbed::free_port();
     let error = refused(&format!("zookeeper://127.0.0.1:{port},127.0.0.1:{another}/ids"));
@@ -116,6 +117,13 @@ fn what_is_not_floes_or_a_newer_floes_is_refused() {
         assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
         says(&error, &parts);
     }
+}
+
+#[test]
+fn a_path_that_is_there_needs_no_right_to_make_it() {
+    let ((url, path), server) = (fresh_url(), Zookeeper::shared());
+    server.cli_script(&format!("create {path}\ncreate {path}/ids\nsetAcl {path} world:anyone:r\n"));
+    assert_eq!(got(&*open(&format!("{url}/ids")), &ask(3)), (0, 3));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::thread;
 
 use floe::Name;
 use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
+use floe_ledger::Opening;
 use floe_testbed::{Proxy, Zookeeper};
 
 use super::checks::only_child;
@@ -227,15 +228,38 @@ fn processes_that_race_for_one_key_share_it_fairly() {
     faults::callers_of_one_key_share_it_fairly(&rig(), 4);
 }
 
+/// The node of a key below a directory of a realm.
+fn node(directory: &str, key: &Key) -> String {
+    let nodes = Zookeeper::shared().cli(&["ls", "-R", directory]);
+    let name = format!("/{}", key.as_str().replace('/', "%2F"));
+    nodes.lines().find(|line| line.ends_with(&name)).unwrap().to_owned()
+}
+
+/// What stops floes of version 1 on a name is there after its record is not.
+#[test]
+fn a_record_that_was_deleted_is_in_no_list_and_cuts_none_short() {
+    let (url, path) = fresh_url();
+    let ledger = open(&url);
+    let names = ["a", "b", "c", "d"].map(|name| Name::new(name).unwrap());
+    for name in &names {
+        ledger.bind(name, "definition", true).unwrap();
+    }
+    let marks = format!("{path}/test/{}/marks", ledger.realm_id().unwrap());
+    Zookeeper::shared().cli(&["deleteall", &node(&marks, &Key::name(&names[0]))]);
+    let (store, _) = Opening::of("test").__open_store(&url).unwrap().unwrap();
+    for (limit, count) in [(1, 1), (2, 2), (3, 3), (9, 3)] {
+        let listed = store.list("mark/test/n/", "", limit).unwrap();
+        let keys = listed.iter().map(|(key, _)| &**key);
+        let expected = ["mark/test/n/b", "mark/test/n/c", "mark/test/n/d"];
+        assert!(keys.eq(expected.into_iter().take(count)), "{limit}: {listed:?}");
+    }
+}
+
 #[test]
 fn a_slot_that_somebody_deletes_stays_missing() {
     let ((url, path), server) = (fresh_url(), Zookeeper::shared());
     let id = open(&url).realm_id().unwrap();
-    let path = |directory: &str, key: &Key| {
-        let nodes = server.cli(&["ls", "-R", &format!("{path}/test/{id}/{directory}")]);
-        let name = format!("/{}", key.as_str().replace('/', "%2F"));
-        nodes.lines().find(|line| line.ends_with(&name)).unwrap().to_owned()
-    };
+    let path = |directory: &str, key: &Key| node(&format!("{path}/test/{id}/{directory}"), key);
     let delete = |key: &Key| drop(server.cli(&["deleteall", &path("marks", key)]));
     conformance::check_deleted(&|| open(&url), &delete);
     // The way out of docs/ledgers.md.
