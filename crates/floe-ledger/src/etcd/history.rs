@@ -67,13 +67,14 @@ mod tests {
     fn an_answer_that_comes_late_takes_nothing_back() {
         let history = History::default();
         let at = Endpoint::new("member", 2379).unwrap();
-        let hear = |before, revision| {
-            let header = Header { cluster_id: 7, revision };
-            history.follow(before, Some(&header), &at).is_ok()
+        let of = |cluster_id, before, revision| {
+            history.follow(before, Some(&Header { cluster_id, revision }), &at).is_ok()
         };
+        let hear = |before, revision| of(7, before, revision);
         assert!(hear(0, 10) && hear(0, 8), "both were asked before either was heard");
         assert_eq!(history.revision(), 10);
         assert!(hear(10, 10) && !hear(10, 9));
         assert!(history.follow(10, None, &at).is_err());
+        assert!(!of(8, 10, 11), "another cluster has revisions of its own");
     }
 }

@@ -180,19 +180,27 @@ fn status(headers: &HeaderMap, endpoint: &Endpoint) -> Result<(), Fault> {
 #[cfg(test)]
 pub(super) mod tests {
     use std::sync::Mutex;
+    use std::time::Duration;
 
     use h2::server;
     use http::{HeaderName, Response, StatusCode};
     use tokio::net::TcpListener;
 
+    use super::super::connect::Cluster;
     use super::super::messages::{AuthenticateResponse, StatusRequest, StatusResponse};
     use super::super::trouble::at_work;
     use super::*;
+    use crate::remote::Connect;
 
     /// What stands at a member's address says this: HTTP's status, the parts of the body, and gRPC's status.
     pub(in crate::etcd) struct Says(u16, Vec<Bytes>, Option<&'static str>);
 
     impl Says {
+        /// gRPC's code and the message of a refusal.
+        pub(in crate::etcd) fn refusal(told: &'static str) -> Self {
+            Self(200, vec![], Some(told))
+        }
+
         pub(in crate::etcd) fn message(message: &impl Message) -> Self {
             Self(200, vec![frame(message)], Some("0"))
         }
@@ -210,17 +218,23 @@ pub(super) mod tests {
                 let mut connection = server::handshake(socket).await.unwrap();
                 while let Some(Ok((request, mut respond))) = connection.accept().await {
                     let Says(status, parts, code) = answer(request.uri().path(), request.headers());
-                    let mut head = Response::new(());
-                    *head.status_mut() = StatusCode::from_u16(status).unwrap();
-                    let mut body = respond.send_response(head, false).unwrap();
-                    for part in parts {
-                        body.send_data(part, false).unwrap();
-                    }
-                    // `code; message`
-                    let told = code.into_iter().flat_map(|code| code.split("; "));
-                    let names = ["grpc-status", "grpc-message"].map(HeaderName::from_static).into_iter();
-                    let trailers = names.zip(told.map(HeaderValue::from_static)).collect();
-                    body.send_trailers(trailers).unwrap();
+                    assert_eq!(request.uri().scheme_str(), Some("http"));
+                    // Something that stands before a member may wait for the whole request.
+                    tokio::spawn(async move {
+                        let mut asked = request.into_body();
+                        while asked.data().await.is_some() {}
+                        let mut head = Response::new(());
+                        *head.status_mut() = StatusCode::from_u16(status).unwrap();
+                        let mut body = respond.send_response(head, false).unwrap();
+                        for part in parts {
+                            body.send_data(part, false).unwrap();
+                        }
+                        // `code; message`
+                        let told = code.into_iter().flat_map(|code| code.split("; "));
+                        let names = ["grpc-status", "grpc-message"].map(HeaderName::from_static).into_iter();
+                        let trailers = names.zip(told.map(HeaderValue::from_static)).collect();
+                        body.send_trailers(trailers).unwrap();
+                    });
                 }
             }
         });
@@ -244,7 +258,8 @@ pub(super) mod tests {
         let halves = vec![whole.slice(..3), whole.slice(3..)];
         assert_eq!(release(Says(200, halves, Some("0"))).await, Ok("3.5.6".to_owned()));
         let is_compressed = [&[1], &whole[1..]].concat().into();
-        let begins_another = [&whole[..], &[0]].concat().into();
+        // A field that nobody knows would be passed over.
+        let begins_another = [&whole[..], &[0x78, 0]].concat().into();
         for (parts, code) in [
             (vec![], Some("0")),
             (vec![whole.slice(..4)], Some("0")),
@@ -252,11 +267,71 @@ pub(super) mod tests {
             (vec![is_compressed], Some("0")),
             (vec![begins_another], Some("0")),
             (vec![Bytes::from_static(b"\0\0\0\0\x01\xff")], Some("0")),
+            (vec![Bytes::from_static(b"\0\0\0\0\x01")], Some("0")),
             (vec![whole.clone()], None),
         ] {
             let told = format!("{parts:?} {code:?}");
             assert!(release(Says(200, parts, code)).await.is_err(), "{told}");
         }
+    }
+
+    fn login() -> Login {
+        Login { name: "floe".to_owned(), password: "s3cr3t".to_owned() }
+    }
+
+    /// What was refused in other words may have been done, and whoever has no login can get no other token.
+    #[tokio::test]
+    async fn a_call_is_made_again_only_where_the_member_no_longer_knows_the_token() {
+        for (told, has_login, count) in [
+            ("16; etcdserver: invalid auth token", true, 2),
+            ("3; etcdserver: revision of auth store is old", true, 2),
+            ("16; etcdserver: invalid auth token", false, 1),
+            ("14; etcdserver: request timed out", true, 1),
+            ("14; etcdserver: request timed out", false, 1),
+        ] {
+            let calls = Arc::new(Mutex::new(0));
+            let counted = Arc::clone(&calls);
+            let at = member(move |path, _| match path {
+                AuthenticateRequest::PATH => {
+                    Says::message(&AuthenticateResponse { token: "token".to_owned() })
+                }
+                _ => {
+                    *counted.lock().unwrap() += 1;
+                    Says::refusal(told)
+                }
+            });
+            let login = has_login.then(login);
+            let mut link = Link::connect(&at.await, None, login.as_ref(), Arc::default()).await.unwrap();
+            assert!(link.call(&StatusRequest {}).await.is_err());
+            assert_eq!(*calls.lock().unwrap(), count, "{told}, with a login: {has_login}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_goodbye_waits_until_the_connection_has_ended() {
+        let at = member(|_, _| Says::message(&StatusResponse::default())).await;
+        let mut link = Link::connect(&at, None, None, Arc::default()).await.unwrap();
+        assert!(link.call(&StatusRequest {}).await.is_ok());
+        assert!(!Cluster::is_closed(&link));
+        let connection = link.task.abort_handle();
+        let goodbye = tokio::time::timeout(Duration::from_secs(20), Cluster::goodbye(link));
+        goodbye.await.expect("it waits for itself");
+        assert!(connection.is_finished());
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_has_ended_is_known_as_one() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = Endpoint::new("127.0.0.1", listener.local_addr().unwrap().port()).unwrap();
+        let link = Link::connect(&at, None, None, Arc::default()).await.unwrap();
+        assert!(!Cluster::is_closed(&link));
+        drop(listener.accept().await.unwrap());
+        let known = async {
+            while !Cluster::is_closed(&link) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), known).await.expect("it would serve the next call");
     }
 
     #[tokio::test]
@@ -271,13 +346,16 @@ pub(super) mod tests {
                     Says::message(&AuthenticateResponse { token: format!("token.{number}") })
                 }
                 // It has forgotten the first token.
-                (_, 2) => Says(200, vec![], Some("16; etcdserver: invalid auth token")),
+                (_, 2) => Says::refusal("16; etcdserver: invalid auth token"),
                 _ => Says::message(&StatusResponse::default()),
             }
         });
-        let login = Login { name: "floe".to_owned(), password: "s3cr3t".to_owned() };
-        let mut link = Link::connect(&at.await, None, Some(&login), Arc::default()).await.unwrap();
+        let mut link = Link::connect(&at.await, None, Some(&login()), Arc::default()).await.unwrap();
         assert!(link.call(&StatusRequest {}).await.is_ok());
+        assert!(
+            link.token.as_ref().is_some_and(HeaderValue::is_sensitive),
+            "HTTP/2 may keep it in its tables"
+        );
         let calls = calls.lock().unwrap();
         let tokens =
             calls.iter().map(|(_, headers)| headers.get("token").map(|token| token.to_str().unwrap()));
@@ -308,7 +386,8 @@ pub(super) mod tests {
     #[tokio::test]
     async fn an_answer_is_read_no_further_than_the_longest_one() {
         let part = Bytes::from_static(&[0; 1 << 16]);
-        let parts = vec![part; MAX_ANSWER / (1 << 16) + 1];
+        let mut parts = vec![part; MAX_ANSWER / (1 << 16)];
+        parts.push(Bytes::from_static(&[0]));
         let text = release(Says(200, parts, Some("0"))).await.unwrap_err();
         assert!(text.contains("an answer of more than"), "{text}");
     }

@@ -168,6 +168,11 @@ pub(super) struct AuthenticateResponse {
 }
 
 impl KeyValue {
+    #[cfg(test)]
+    pub(super) fn holding(text: &str) -> Self {
+        Self { value: text.into(), ..Self::default() }
+    }
+
     /// The value; empty if it is not UTF-8. Neither is a record.
     pub(super) fn text(self) -> String {
         String::from_utf8(self.value).unwrap_or_default()

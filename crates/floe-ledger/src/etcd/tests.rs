@@ -3,21 +3,25 @@
 use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use floe::ledger::LedgerError;
 
 use super::Trouble;
 use super::connect::{Cluster, Verdict, judge};
-use super::layout::record;
+use super::layout::{check_version, record};
+use super::link::Link;
 use super::link::tests::{Says, member};
-use super::messages::{Call, Header, StatusRequest, StatusResponse, TxnResponse};
+use super::messages::{
+    Call, Header, KeyValue, Outcome, RangeResponse, Response, StatusRequest, StatusResponse, TxnResponse,
+};
 use super::trouble::{Fault, at_open, at_work};
 use super::url::{Endpoint, Settings};
 use crate::remote::ssl_mode::Use;
 use crate::remote::tests::golden;
 use crate::remote::url::Reach;
-use crate::remote::{Connect, Wanted};
+use crate::remote::{Connect, Connected, Wanted};
 use crate::{OpenError, Opening};
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
@@ -66,6 +70,7 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
         ("etcd://h:70000", "no URL of an etcd cluster"),
         ("etcd://[::1/x", "no URL of an etcd cluster"),
         ("etcd://h/a%20b", "the prefix"),
+        ("etcd://h/a%07b", "the prefix"),
         ("etcd://h?max_wait=soon", "500ms or 10s"),
         ("etcd://h?connect_timeout=1s", "whole seconds"),
         ("etcd://h?unsafe=yes", "allow or refuse"),
@@ -189,18 +194,98 @@ fn releases_that_lose_what_they_acknowledged_are_known() {
     }
 }
 
+/// A member that says this of itself, and has this version of the layout.
+async fn voter(status: StatusResponse, layout: Option<&str>) -> Endpoint {
+    let range = RangeResponse { kvs: layout.into_iter().map(KeyValue::holding).collect() };
+    let found = TxnResponse {
+        header: Some(Header { cluster_id: 7, revision: 1 }),
+        responses: vec![Outcome { response: Some(Response::Range(range)) }],
+        ..TxnResponse::default()
+    };
+    member(move |path, _| match path {
+        StatusRequest::PATH => Says::message(&status),
+        _ => Says::message(&found),
+    })
+    .await
+}
+
+fn release(version: &str) -> StatusResponse {
+    StatusResponse { version: version.to_owned(), is_learner: false }
+}
+
+/// Connects to the cluster of these members.
+async fn connect(members: &[Endpoint], options: &str) -> Result<Connected<Link>, Trouble> {
+    let members: Vec<_> = members.iter().map(Endpoint::to_string).collect();
+    let settings = parse(&format!("etcd://{}?{options}", members.join(",")), &[]).unwrap();
+    let cluster = Cluster::new(Arc::new(settings), "shop").unwrap();
+    cluster.connect(Wanted::at_open(&Opening::of("shop"))).await
+}
+
+/// On every connection: the member, or what another floe has written there, may have changed since the first.
+#[tokio::test]
+async fn no_connection_is_made_to_a_learner_or_to_what_a_newer_floe_has_written() {
+    for layout in [None, Some("1"), Some("2")] {
+        assert!(connect(&[voter(release("3.5.6"), layout).await], "").await.is_ok(), "{layout:?}");
+    }
+    match connect(&[voter(release("3.5.6"), Some("3")).await], "").await.map(drop) {
+        Err(Trouble::Ledger(LedgerError::Unfit(text))) => assert!(text.contains("newer floe"), "{text}"),
+        outcome => panic!("{outcome:?}"),
+    }
+    let learner = StatusResponse { is_learner: true, ..release("3.5.6") };
+    match connect(&[voter(learner, None).await], "").await.map(drop) {
+        Err(Trouble::Store(fault)) => assert!(fault.says("is a learner"), "{fault:?}"),
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+/// The others would say the same. Where members disagree on what they hold, another one may hold less.
+#[tokio::test]
+async fn a_member_that_refuses_for_good_is_not_passed_over() {
+    for (told, count) in [
+        ("3; etcdserver: authentication failed, invalid user ID or password", 1),
+        ("3; etcdserver: user name is empty", 1),
+        ("7; etcdserver: permission denied", 1),
+        ("15; etcdserver: corrupt cluster", 1),
+        ("14; etcdserver: no leader", 2),
+    ] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let refuses = || {
+            let asked = Arc::clone(&asked);
+            member(move |_, _| {
+                asked.fetch_add(1, Ordering::SeqCst);
+                Says::refusal(told)
+            })
+        };
+        match connect(&[refuses().await, refuses().await], "").await.map(drop) {
+            Err(Trouble::Store(fault)) => {
+                assert!(told.split("; ").nth(1).is_some_and(|words| fault.says(words)), "{fault:?}")
+            }
+            outcome => panic!("{told}: {outcome:?}"),
+        }
+        assert_eq!(asked.load(Ordering::SeqCst), count, "{told}");
+    }
+}
+
+#[test]
+fn a_version_of_the_layout_is_known_or_a_newer_floes_or_damaged() {
+    for known in [None, Some("1"), Some("2")] {
+        assert_eq!(check_version(known, "etcd:"), Ok(()));
+    }
+    for (version, words) in [
+        ("3", "newer floe"),
+        ("0", "no floe has written"),
+        ("-1", "no floe has written"),
+        ("", "no floe has written"),
+    ] {
+        let text = check_version(Some(version), "etcd:").unwrap_err().to_string();
+        assert!(text.contains(words), "{text}");
+    }
+}
+
 #[tokio::test]
 async fn a_release_that_loses_writes_is_used_only_where_the_url_accepts_it() {
     let remarks = async |version: &str, options: &str| {
-        let status = StatusResponse { version: version.to_owned(), is_learner: false };
-        let header = Some(Header { cluster_id: 7, revision: 1 });
-        let at = member(move |path, _| match path {
-            StatusRequest::PATH => Says::message(&status),
-            _ => Says::message(&TxnResponse { header: header.clone(), ..TxnResponse::default() }),
-        });
-        let settings = parse(&format!("etcd://{}?{options}", at.await), &[]).unwrap();
-        let cluster = Cluster::new(Arc::new(settings), "shop").unwrap();
-        let connected = cluster.connect(Wanted::at_open(&Opening::of("shop"))).await;
+        let connected = connect(&[voter(release(version), None).await], options).await;
         connected.map(|connected| connected.remarks)
     };
     for options in ["", "unsafe=allow"] {

@@ -230,14 +230,21 @@ pub(crate) fn a_name_of_another_realm_is_found_with_its_mark<S: Deref<Target = S
         realm(&format!("r{other}")).bind(&orders, "counter", true).unwrap();
     }
     assert_eq!(sorted(&orders).len(), 10);
-    // A connection that breaks off says nothing about the name.
+    // A connection that breaks off says nothing about the name, nor about the realms.
     let (proxy, opening) = (Proxy::before(rig.server.port()), Opening::of("shop"));
     let (store, _) = opening.__open_store(&(rig.url)(proxy.port(), "max_wait=3s")).unwrap().unwrap();
     let elsewhere = format!("mark/{}/{}", others[0], Key::name(&orders).as_str());
-    assert!(store.get(&elsewhere).unwrap().is_some());
-    proxy.sever(true);
-    let outcome = store.get(&elsewhere);
-    assert!(matches!(outcome, Err(LedgerError::Unavailable(_))), "{outcome:?}");
+    let looks: [&dyn Fn() -> Result<bool, LedgerError>; 2] =
+        [&|| store.get(&elsewhere).map(|found| found.is_some()), &|| {
+            store.list("realm/", "", 99).map(|found| !found.is_empty())
+        }];
+    for look in looks {
+        proxy.sever(false);
+        assert!(at_last(&AtomicUsize::new(0), look));
+        proxy.sever(true);
+        let outcome = look();
+        assert!(matches!(outcome, Err(LedgerError::Unavailable(_))), "{outcome:?}");
+    }
     // The query wrote nothing into this realm.
     assert_eq!(shop.definition(&orders).unwrap(), None);
     assert_eq!(got(&*shop, &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));

@@ -126,15 +126,19 @@ fn keys_of_a_newer_floe_or_of_no_floe_are_refused() {
     let url = url(server, &prefix, "");
     let ledger = open(&url);
     got(&*ledger, &ask(5));
+    let realm = format!("{prefix}/realm/test");
+    let whole = server.control(&["get", "--print-value-only", &realm]) + "\n";
     for (value, parts) in [("3", ["newer floe", "version 3"]), ("x", ["the version `x`", "restore"])] {
         server.control(&["put", &format!("{prefix}/version"), value]);
         let error = refused(&url);
         assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
         says(&error, &parts);
+        // A ledger that runs is told the same of a realm that it does not know any more.
+        server.control(&["put", &realm, "floe 2"]);
+        let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(1)) else { panic!("it was written") };
+        says(&text, &parts);
     }
     // A realm of version 1 has its id alone here. What is none must not become the id of its records.
-    let realm = format!("{prefix}/realm/test");
-    let whole = server.control(&["get", "--print-value-only", &realm]) + "\n";
     server.control(&["put", &format!("{prefix}/version"), "1"]);
     for id in ["", "5f 5f", "moving ", "moving 5f 5f"] {
         server.control(&["put", &realm, id]);
@@ -149,6 +153,16 @@ fn keys_of_a_newer_floe_or_of_no_floe_are_refused() {
     server.control(&["put", &key, "5"]);
     let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(1)) else { panic!("it was read") };
     says(&text, &["a record mark/test/n/orders that no floe has written", "restore"]);
+}
+
+#[test]
+fn whoever_only_looks_writes_nothing() {
+    let (server, prefix) = (Etcd::shared(), prefix());
+    let Err(error) = floe_ledger::open_existing(&url(server, &prefix, ""), "test") else {
+        panic!("a realm was made")
+    };
+    says(&error, &["has no realm test"]);
+    assert_eq!(server.control(&["get", "--prefix", &format!("{prefix}/")]), "");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use floe::Name;
 use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
 use floe_testbed::Etcd;
 
-use super::{open, prefix, url};
+use super::{open, prefix, refused, url};
 use crate::{ask, got, orders, says, until};
 
 #[test]
@@ -16,7 +16,7 @@ fn a_realm_that_is_another_one_stops_the_ledger() {
     let server = Etcd::start(&[]);
     let ledger = open(&server.url());
     got(&*ledger, &ask(5));
-    let name = Name::new("tickets").unwrap();
+    let (name, id) = (Name::new("tickets").unwrap(), ledger.realm_id().unwrap());
     for (command, part) in [
         ("put /floe/realm/test another", "is not the one that it was"),
         ("del /floe/realm/test", "the realm at"),
@@ -27,6 +27,8 @@ fn a_realm_that_is_another_one_stops_the_ledger() {
             says(&text, &[part, "restore"]);
         }
     }
+    // Its records say what has to be put back.
+    says(&refused(&server.url()), &["is gone: put it back", &format!("`realm {id}`")]);
     server.control(&["del", "--prefix", "/floe/"]);
     assert_eq!(ledger.reserve(&ask(1)), Err(LedgerError::Missing(orders())));
     let bound = ledger.bind(&name, "kind=segment", true);
