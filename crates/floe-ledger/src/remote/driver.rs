@@ -177,19 +177,25 @@ mod tests {
         let (says_end, ended) = mpsc::channel();
         let at_end = Box::pin(async move { says_end.send(()).unwrap() });
         let driver = Driver::start("floe-test", "test:", at_end).unwrap();
-        let (says_done, done) = mpsc::channel();
-        let (goes_on, may_go_on) = tokio::sync::oneshot::channel();
-        driver
-            .wait(Duration::from_secs(60), async {
-                drop(tokio::spawn(async move {
-                    may_go_on.await.unwrap();
-                    says_done.send(thread::current().name().map(str::to_owned)).unwrap();
-                }));
-                Ok::<(), Trouble<()>>(())
-            })
-            .unwrap();
-        goes_on.send(()).unwrap();
-        assert_eq!(done.recv_timeout(Duration::from_secs(30)).unwrap().as_deref(), Some("floe-test"));
+        let name = || thread::current().name().map(str::to_owned);
+        let its_own = Some("floe-test".to_owned());
+        for was_driving in [false, true] {
+            let (says_done, done) = mpsc::channel();
+            let (goes_on, may_go_on) = tokio::sync::oneshot::channel();
+            driver
+                .wait(Duration::from_secs(60), async {
+                    // The caller sends it away.
+                    while was_driving && tokio::spawn(async move { name() }).await.unwrap() == its_own {}
+                    drop(tokio::spawn(async move {
+                        may_go_on.await.unwrap();
+                        says_done.send(name()).unwrap();
+                    }));
+                    Ok::<(), Trouble<()>>(())
+                })
+                .unwrap();
+            goes_on.send(()).unwrap();
+            assert_eq!(done.recv_timeout(Duration::from_secs(30)).unwrap(), its_own);
+        }
         ended.try_recv().unwrap_err();
         drop(driver);
         ended.recv_timeout(Duration::from_secs(30)).unwrap();
@@ -208,5 +214,56 @@ mod tests {
             assert_eq!(matches!(outcome, Err(Trouble::NoThread)), is_forked, "{outcome:?}");
             assert_eq!(runs, expected);
         }
+    }
+    #[test]
+    fn a_call_that_takes_too_long_is_told_apart_from_one_that_was_not_made() {
+        let driver = Driver::start("floe-test", "test:", Box::pin(std::future::ready(()))).unwrap();
+        let bound = Duration::from_millis(1);
+        let call = || driver.wait(bound, std::future::pending::<Result<(), Trouble<()>>>());
+        let inside = Builder::new_current_thread().build().unwrap();
+        for outcome in [call(), inside.block_on(async { call() })] {
+            assert!(matches!(outcome, Err(Trouble::Timeout(waited)) if waited == bound), "{outcome:?}");
+        }
+    }
+
+    /// What has come for a connection is taken in before the work looks at it.
+    #[test]
+    fn a_connection_that_was_closed_between_calls_is_known_to_be_before_the_next_one() {
+        // The callers alone drive it.
+        let runtime = Some(Arc::new(Builder::new_current_thread().enable_all().build().unwrap()));
+        let (state, thread, process) = (Arc::default(), thread::current(), std::process::id());
+        let driver = Driver { runtime, state, thread, process };
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = std::net::TcpStream::connect(server.local_addr().unwrap()).unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let (theirs, same) = (server.accept().unwrap().0, ours.try_clone().unwrap());
+        let wait = Duration::from_secs(60);
+        let reading = driver.wait(wait, async {
+            let stream = tokio::net::TcpStream::from_std(ours).unwrap();
+            let reading = tokio::spawn(async move { stream.readable().await.unwrap() });
+            // It waits for the socket.
+            tokio::task::yield_now().await;
+            Ok::<_, Trouble<()>>(reading)
+        });
+        let reading = reading.unwrap();
+        drop(theirs);
+        while same.peek(&mut [0]).is_err() {}
+        let is_known = driver.wait(wait, async { Ok::<_, Trouble<()>>(reading.is_finished()) }).unwrap();
+        assert!(is_known);
+    }
+
+    /// It would wait for a name that is still being resolved, and in an async runtime it would panic.
+    #[tokio::test]
+    async fn its_last_owner_ends_it_without_a_wait() {
+        let driver = Driver::start("floe-test", "test:", Box::pin(std::future::ready(()))).unwrap();
+        driver.state.over.store(true, Ordering::Release);
+        driver.state.leave.notify_one();
+        let runtime = driver.runtime.as_ref().unwrap();
+        let (_goes_on, may_go_on) = mpsc::channel::<()>();
+        runtime.spawn_blocking(move || drop(may_go_on.recv()));
+        while Arc::strong_count(runtime) > 1 {
+            thread::yield_now();
+        }
+        drop(driver);
     }
 }
