@@ -125,3 +125,30 @@ impl Channel {
         Ok(self.socket.shutdown().await?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{BufWriter, DuplexStream, duplex};
+
+    use super::*;
+
+    /// A socket that keeps what is written until it is flushed, as TLS may.
+    impl Socket for BufWriter<DuplexStream> {
+        fn is_silent(&self) -> bool {
+            true
+        }
+    }
+
+    /// Otherwise floe would wait for the answer to what the server has not heard.
+    #[tokio::test]
+    async fn no_part_of_a_packet_is_kept_back() {
+        let (ours, mut theirs) = duplex(64);
+        let socket = BufReader::new(Box::new(BufWriter::new(ours)) as Box<dyn Socket>);
+        let mut channel = Channel { socket, next: 0, is_encrypted: false };
+        channel.ask(3, b"SELECT 1").await.unwrap();
+        drop(channel);
+        let mut heard = Vec::new();
+        theirs.read_to_end(&mut heard).await.unwrap();
+        assert_eq!(heard, b"\x09\0\0\0\x03SELECT 1");
+    }
+}

@@ -3,22 +3,28 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::thread;
 
 use floe::ledger::LedgerError;
+use floe::store::{Counting as _, Put, Store as _, Version};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::channel::Channel;
+use super::connect::Database;
 use super::link::Link;
 use super::session::Session;
 use super::statements::text;
 use super::trouble::{Error, at_open, at_work};
 use super::url::Settings;
-use super::{Trouble, schema};
-use crate::OpenError;
+use super::{Mysql, Trouble, schema};
+use crate::remote::Remote;
 use crate::remote::ssl_mode::{Use, Verify};
 use crate::remote::tests::golden;
 use crate::remote::url::Reach;
+use crate::{OpenError, Opening};
 
 fn parse(url: &str, environment: &[(&str, &str)]) -> Result<Settings, OpenError> {
     let environment: HashMap<_, _> = environment.iter().copied().collect();
@@ -295,29 +301,223 @@ fn a_number_is_read_in_each_of_its_lengths_and_nothing_else_is_one() {
     }
 }
 
-/// The packets that answer one request: for each of its statements nothing, or rows of two columns.
-fn answers(statements: &[Option<&[(&str, &str)]>]) -> Vec<u8> {
+/// What a server answers to a statement.
+#[derive(Clone, Copy)]
+enum Says<'a> {
+    Changed(u8),
+    Rows(&'a [&'a [&'a str]]),
+}
+
+/// The packets that answer one request, with an answer for each of its statements.
+fn packets(statements: &[Says<'_>]) -> Vec<u8> {
     let (mut bytes, mut number) = (Vec::new(), 0);
     let mut say = |payload: &[u8]| {
         number += 1;
         bytes.extend([u8::try_from(payload.len()).unwrap(), 0, 0, number]);
         bytes.extend(payload);
     };
-    for (index, rows) in (1..).zip(statements) {
+    for (index, statement) in (1..).zip(statements) {
         let status = if index < statements.len() { 8 } else { 0 };
-        let Some(rows) = rows else {
-            say(&[0, 0, 0, status, 0, 0, 0]);
-            continue;
+        let rows = match *statement {
+            Says::Changed(count) => {
+                say(&[0, count, 0, status, 0, 0, 0]);
+                continue;
+            }
+            Says::Rows(rows) => rows,
         };
-        let end_of_columns = [0xfe, 0, 0, 0, 0];
-        [&[2][..], b"a column", b"a column", &end_of_columns].into_iter().for_each(&mut say);
-        for (name, value) in *rows {
-            let cell = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
-            say(&[cell(name), cell(value)].concat());
+        let columns = rows.first().map_or(2, |row| row.len());
+        say(&[u8::try_from(columns).unwrap()]);
+        (0..columns).for_each(|_| say(b"a column"));
+        say(&[0xfe, 0, 0, 0, 0]);
+        for row in rows {
+            let cell = |text: &&str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+            say(&row.iter().map(cell).collect::<Vec<_>>().concat());
         }
         say(&[0xfe, 0, 0, status, 0]);
     }
     bytes
+}
+
+/// The packets that answer one request: for each of its statements nothing, or rows of two columns.
+fn answers(statements: &[Option<&[(&str, &str)]>]) -> Vec<u8> {
+    let rows: Vec<Option<Vec<[&str; 2]>>> =
+        statements.iter().map(|rows| rows.map(|rows| rows.iter().map(|(a, b)| [*a, *b]).collect())).collect();
+    let rows: Vec<Option<Vec<&[&str]>>> =
+        rows.iter().map(|rows| rows.as_ref().map(|rows| rows.iter().map(|row| &row[..]).collect())).collect();
+    packets(&rows.iter().map(|rows| rows.as_deref().map_or(Says::Changed(0), Says::Rows)).collect::<Vec<_>>())
+}
+
+/// What a server shows that is fit.
+const FIT: [(&str, &str); 3] =
+    [("version", "8.4.0"), ("innodb_flush_log_at_trx_commit", "1"), ("innodb_doublewrite", "ON")];
+
+/// The error of a call on a connection.
+fn told(trouble: Trouble) -> LedgerError {
+    match trouble {
+        Trouble::Ledger(error) => error,
+        Trouble::Store(error) => at_work(&error, "mysql:"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A cell of 16 MiB, or one whose length merely takes as many bytes.
+#[tokio::test]
+async fn a_row_that_begins_as_the_end_of_rows_does_is_none() {
+    let rows = [
+        &[1, 0, 0, 1, 1][..],
+        &[1, 0, 0, 2, b'a'],
+        &[5, 0, 0, 3, 0xfe, 0, 0, 0, 0],
+        &[9, 0, 0, 4, 0xfe, 0, 0, 0, 0, 0, 0, 0, 0],
+        &[10, 0, 0, 5, 0xfe, 1, 0, 0, 0, 0, 0, 0, 0, b'b'],
+        &[5, 0, 0, 6, 0xfe, 0, 0, 0, 0],
+    ];
+    let (mut session, _server) = played(&rows.concat()).await;
+    let answers = session.query("SELECT").await.unwrap();
+    let found: Vec<_> = answers[0].rows.iter().map(|row| row.text(0)).collect();
+    assert_eq!((answers.len(), found), (1, vec![Some(""), Some("b")]));
+}
+
+/// A ledger's store on a server that lets everybody in, is fit, and then answers each request with the next of these.
+fn on_a_server(says: Vec<Vec<u8>>) -> Mysql {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // It ends with its connection.
+    drop(thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let greeting = [
+            b"\x0a8.4.0\0\x01\0\0\0".as_slice(),
+            &[1; 8],
+            &[0, 0xff, 0xff, 45, 2, 0, 0xff, 0xff, 21],
+            &[0; 10],
+            &[1; 12],
+            b"\0mysql_native_password\0",
+        ];
+        let greeting = greeting.concat();
+        socket.write_all(&[&[u8::try_from(greeting.len()).unwrap(), 0, 0, 0], &*greeting].concat()).unwrap();
+        let let_in = vec![7, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0];
+        let fit = [
+            answers(&[None, Some(&FIT), Some(&[])]),
+            answers(&[Some(&[])]),
+            answers(&[None; 5]),
+            answers(&[Some(&[]), Some(&[])]),
+        ];
+        for answer in [let_in].into_iter().chain(fit).chain(says) {
+            let mut head = [0; 4];
+            if socket.read_exact(&mut head).is_err() {
+                return;
+            }
+            let mut request = vec![0; u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize];
+            socket.read_exact(&mut request).unwrap();
+            socket.write_all(&answer).unwrap();
+        }
+    }));
+    let settings =
+        Arc::new(parse(&format!("mysql://floe@127.0.0.1:{port}/ids?sslmode=disable"), &[]).unwrap());
+    Mysql {
+        remote: Remote::open("floe-mysql", Database::new(settings).unwrap(), &Opening::of("test")).unwrap(),
+    }
+}
+
+/// What was done is told by the count and the record together. Some servers count a record that was found and not changed.
+#[test]
+fn a_swap_is_done_only_if_the_count_and_the_record_agree() {
+    const NONE: &[&[&str]] = &[];
+    let kind = |put: Result<Put, LedgerError>| match put {
+        Ok(Put::Done(version)) => format!("{} is written", version.as_str()),
+        Ok(Put::Found(found)) => format!("found {}", found.map_or("none".to_owned(), |entry| entry.text)),
+        Err(LedgerError::Unfit(text)) if text.contains("records instead of the one") => "unfit".to_owned(),
+        other => panic!("{other:?}"),
+    };
+    let none = Says::Changed(0);
+    let [own, theirs, old] = [["own"], ["theirs"], ["old"]];
+    let (own, theirs, old) = ([own.as_slice()], [theirs.as_slice()], [old.as_slice()]);
+    for (changed, shown, made, swapped, ahead) in [
+        (1, own.as_slice(), "own is written", "own is written", "own is written"),
+        // Another swap may come between a swap and the look after it, and not while a transaction lasts.
+        (1, &theirs, "found theirs", "own is written", "own is written"),
+        (1, NONE, "found none", "own is written", "own is written"),
+        (0, &theirs, "found theirs", "found theirs", "found theirs"),
+        (0, NONE, "found none", "found none", "found none"),
+        (0, &old, "found old", "unfit", "unfit"),
+        (2, &own, "unfit", "unfit", "unfit"),
+    ] {
+        let (count, found) = (Says::Changed(changed), Says::Rows(shown));
+        let key = "mark/test/n/orders";
+        let store = on_a_server(vec![packets(&[none, count, found, none])]);
+        assert_eq!(kind(store.put(key, "own", None)), made, "made: {changed} {shown:?}");
+        let expected = Version::new("old");
+        let store = on_a_server(vec![packets(&[count, found])]);
+        assert_eq!(kind(store.put(key, "own", Some(&expected))), swapped, "swapped: {changed} {shown:?}");
+        let store = on_a_server(vec![packets(&[none, count, none, found, none])]);
+        let put = store.put_ahead(key, "own", &expected, "mark/test/n/orders@id", 0..5);
+        assert_eq!(kind(put), ahead, "reserved ahead: {changed} {shown:?}");
+    }
+}
+
+/// The result of an opening on a server that says this, and what it hears.
+fn enters(options: &str, says: &[Vec<u8>]) -> (Result<(), LedgerError>, String) {
+    let settings = parse(&format!("mysql://floe@db/ids?{options}"), &[]).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (session, mut server) = played(&says.concat()).await;
+        let mut link = Link { session, shown: settings.reach.shown.as_str().into() };
+        let outcome = schema::enter(&mut link, &settings, &Opening::of("test")).await.map_err(told);
+        drop(link);
+        let mut heard = Vec::new();
+        drop(server.read_to_end(&mut heard).await);
+        (outcome, String::from_utf8_lossy(&heard).into_owned())
+    })
+}
+
+/// A server's answers to the look for the tables and their version.
+fn has_version(version: &str) -> Vec<u8> {
+    let tables = packets(&[Says::Rows(&[&["floe_version", "InnoDB"]]), Says::Rows(&[])]);
+    [tables, packets(&[Says::Rows(&[&[version]])])].concat()
+}
+
+#[test]
+fn records_are_moved_if_max_wait_is_long_enough_and_at_least_a_second_is() {
+    for (max_wait, records, instead) in [
+        ("1s", 4_000, None),
+        ("1s", 4_001, Some("max_wait=2s")),
+        ("2500ms", 8_000, None),
+        ("2500ms", 8_001, Some("max_wait=3s")),
+        ("100ms", 0, None),
+        ("100ms", 4_000, None),
+        ("100ms", 4_001, Some("max_wait=2s")),
+    ] {
+        let former = packets(&[Says::Rows(&[&["1", &records.to_string(), "id"]])]);
+        let (outcome, heard) = enters(&format!("max_wait={max_wait}"), &[has_version("2"), former]);
+        match (instead, outcome) {
+            (None, Err(LedgerError::Unavailable(_))) => {
+                assert!(heard.contains("CREATE TABLE"), "{max_wait} {records}: {heard}");
+            }
+            (Some(instead), Err(LedgerError::Unfit(text))) => {
+                assert!(text.contains(instead) && !heard.contains("CREATE TABLE"), "{text}: {heard}");
+            }
+            (_, outcome) => panic!("{max_wait} {records}: {outcome:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_move_that_others_were_in_the_way_of_is_made_again() {
+    let is_there = |code: u16| {
+        let [low, high] = code.to_le_bytes();
+        [&[9 + 9, 0, 0, 1, 0xff, low, high][..], b"#42000its words"].concat()
+    };
+    let steps = include_str!("from_2.sql").split_terminator(";\n").count();
+    for (code, is_repeated) in [(1205, true), (1213, true), (1146, false)] {
+        let done = || packets(&[Says::Changed(0)]);
+        let former = packets(&[Says::Rows(&[&["1", "9", "id"]])]);
+        let mut says = vec![has_version("2"), former, packets(&[Says::Changed(0); 4])];
+        says.extend([done(), is_there(code), done()]);
+        says.extend((0..steps).map(|_| done()));
+        says.push(has_version("3"));
+        let (outcome, heard) = enters("", &says);
+        assert_eq!(outcome.is_ok(), is_repeated, "{code}: {outcome:?}");
+        assert_eq!(heard.matches("ROLLBACK").count(), usize::from(is_repeated), "{code}: {heard}");
+    }
 }
 
 /// What the checks of a new connection say to a server that shows these and is fit but for them, and what it hears.
@@ -338,20 +538,15 @@ fn meets_where(
     replication: &[u8],
 ) -> (Result<String, LedgerError>, String) {
     let settings = parse(&format!("mysql://floe@db/ids?{options}"), &[]).unwrap();
-    let fit = [("version", "8.4.0"), ("innodb_flush_log_at_trx_commit", "1"), ("innodb_doublewrite", "ON")];
-    let variables = [&fit[..], variables].concat();
+    let variables = [&FIT[..], variables].concat();
     let says = [&answers(&[None, Some(&variables), Some(status)]), replication, &answers(&[None; 5])];
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (session, mut server) = played(&says.concat()).await;
         let mut link = Link { session, shown: settings.reach.shown.as_str().into() };
         let mut remarks = Vec::new();
-        let outcome = match schema::check_server(&mut link, &settings, &mut remarks).await {
-            Ok(()) => Ok(remarks.join("; ")),
-            Err(Trouble::Ledger(error)) => Err(error),
-            Err(Trouble::Store(error)) => Err(at_work(&error, "mysql:")),
-            Err(other) => panic!("{other:?}"),
-        };
+        let outcome = schema::check_server(&mut link, &settings, &mut remarks).await;
+        let outcome = outcome.map(|()| remarks.join("; ")).map_err(told);
         drop(link);
         let mut heard = Vec::new();
         // What follows a refusal is not read, and that cuts the connection.

@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::sync::mpsc;
+use std::thread;
 
 use floe::ledger::LedgerError;
 use floe::store::Store as _;
 
+use super::queries::DroppedApart;
 use super::statements::Statements;
 use super::trouble::{at_open, at_work};
 use super::url::Settings;
@@ -241,6 +244,49 @@ fn what_a_replica_says_is_no_record() {
     for row in [vec![Some("a record"), Some("true")], vec![None, Some("true")], vec![None, None], vec![]] {
         let got = get(row);
         assert!(matches!(got, Err(LedgerError::Unavailable(_))), "{got:?}");
+    }
+}
+
+#[test]
+fn a_replica_is_refused_by_its_settings_alone() {
+    for says in [Some("true"), None] {
+        let settings = [Some("170002"), Some("17.2"), says, Some("on"), Some("on"), Some("UTF8")];
+        let settings = settings.map(|text| text.map(str::to_owned)).to_vec();
+        let checked = schema::check_server(&[settings], "postgres:", true);
+        assert!(
+            matches!(&checked, Err(LedgerError::Unavailable(text)) if text.contains("in recovery")),
+            "{checked:?}"
+        );
+    }
+}
+
+/// A client that fails each statement, and tells on which thread it is dropped.
+struct Failing(Option<&'static str>, mpsc::Sender<Option<String>>);
+
+impl Queries for Failing {
+    fn query(&self, _: &str, _: &[&str]) -> Result<Vec<Row>, QueryError> {
+        Err(QueryError::new(self.0, "its words"))
+    }
+}
+
+impl Drop for Failing {
+    fn drop(&mut self) {
+        self.1.send(thread::current().name().map(str::to_owned)).unwrap();
+    }
+}
+
+#[test]
+fn an_error_of_the_database_is_not_told_as_one_of_the_programs_client() {
+    let (says_thread, thread_of) = mpsc::channel();
+    for (code, told) in [
+        (Some("42P01"), "its words (42P01)"),
+        (None, "its words (the program's own client says so: look at its settings, too)"),
+    ] {
+        let queries = DroppedApart::new(Failing(code, says_thread.clone()));
+        assert_eq!(queries.query("SELECT 1", &[]).unwrap_err().to_string(), told);
+        drop(queries);
+        // An operator who sees the process hang there knows whose it is.
+        assert_eq!(thread_of.recv().unwrap().as_deref(), Some("floe-postgres"));
     }
 }
 

@@ -86,3 +86,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
         Pin::new(&mut *self.0).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// PostgreSQL closes a connection that begins with TLS (`sslnegotiation=direct`) and does not say so.
+    #[test]
+    fn the_greeting_of_tls_says_what_follows() {
+        let settings = Settings::parse("postgres://db/ids?sslmode=require", &|_| None).unwrap();
+        assert_eq!(tls(&settings).unwrap().0.alpn_protocols, [b"postgresql"]);
+    }
+}

@@ -1,6 +1,9 @@
 //! URLs and the environment, without a server.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::thread;
 use std::time::Duration;
 
 use floe::ledger::LedgerError;
@@ -8,12 +11,13 @@ use redis::{ErrorKind, RedisError};
 
 use super::checks::{check_state, facts};
 use super::keys::{Keys, ahead_of, place_of};
+use super::open_url;
 use super::trouble::{at_open, at_work};
 use super::url::Settings;
-use crate::OpenError;
 use crate::remote::ssl_mode::{Use, Verify};
 use crate::remote::tests::golden;
 use crate::remote::url::Reach;
+use crate::{OpenError, Opening};
 
 fn parse(url: &str, auth: Option<&str>) -> Result<Settings, OpenError> {
     Settings::parse(url, &|variable| auth.filter(|_| variable == "REDISCLI_AUTH").map(str::to_owned))
@@ -149,6 +153,8 @@ fn no_realm_meets_the_keys_of_another() {
         assert!(!tag.0.is_empty() && tag.1.is_empty(), "{key}");
     }
     assert_ne!(Keys::of("a}").records, Keys::of("a%7D").records);
+    // By another key a realm that is there would not be found, and begin again.
+    assert_eq!(Keys::of("a{b}%").records, "floe:{a%7Bb%7D%25}");
 }
 
 #[test]
@@ -165,6 +171,8 @@ fn a_server_that_cannot_be_right_or_is_not_ready_is_named() {
         ("role:master", "role:slave", Some("is a replica")),
         ("role:master", "", Some("is a replica")),
         ("status:ok", "status:err", Some("make room on its disk")),
+        // Where there is no such file, nothing was lost of it.
+        ("aof_enabled:1\r\naof_last_write_status:ok", "aof_enabled:0\r\naof_last_write_status:err", None),
     ] {
         let outcome = check_state(&facts(&sound.replace(from, to)), "redis://db:6379/0");
         let text = outcome.err().map(|trouble| format!("{trouble:?}"));
@@ -172,6 +180,91 @@ fn a_server_that_cannot_be_right_or_is_not_ready_is_named() {
             (None, None) => {}
             (Some(part), Some(text)) if text.contains(part) => {}
             _ => panic!("{to}: {text:?}"),
+        }
+    }
+}
+
+/// Why a server that says this of itself is not opened, and the commands that it hears. It answers those that begin with
+/// the first text of a pair with the second one, and knows none of floe's scripts.
+fn meets(rest: &str, says: &[(&str, &str)]) -> (OpenError, Vec<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://127.0.0.1:{}{rest}", listener.local_addr().unwrap().port());
+    let info = "redis_version:7.0.15\r\nrole:master\r\naof_enabled:1\r\naof_last_write_status:ok\r\n\
+                maxmemory_policy:noeviction\r\n";
+    let info = format!("${}\r\n{info}\r\n", info.len());
+    let file = "*4\r\n$11\r\nappendfsync\r\n$6\r\nalways\r\n$25\r\nno-appendfsync-on-rewrite\r\n$2\r\nno\r\n";
+    let fit = [
+        ("CLIENT", "+OK\r\n"),
+        ("SELECT", "+OK\r\n"),
+        ("INFO", &info),
+        ("CONFIG", file),
+        ("EVALSHA", "-ERR no script\r\n"),
+    ];
+    thread::scope(|scope| {
+        let heard = scope.spawn(|| {
+            let mut socket = BufReader::new(listener.accept().unwrap().0);
+            let mut heard = Vec::new();
+            let line = |socket: &mut BufReader<_>| {
+                let mut line = String::new();
+                let _length = socket.read_line(&mut line).unwrap_or_default();
+                line.get(1..).and_then(|number| number.trim_end().parse::<usize>().ok())
+            };
+            while let Some(words) = line(&mut socket) {
+                let word = |_| {
+                    let mut word = vec![0; line(&mut socket).unwrap() + 2];
+                    socket.read_exact(&mut word).unwrap();
+                    String::from_utf8_lossy(&word).trim_end().to_owned()
+                };
+                let command = (0..words).map(word).collect::<Vec<_>>().join(" ");
+                let answer = says.iter().chain(&fit).find(|(begin, _)| command.starts_with(begin)).unwrap();
+                heard.push(command);
+                socket.get_mut().write_all(answer.1.as_bytes()).unwrap();
+            }
+            heard
+        });
+        let error = open_url(&url, &Opening::of("test")).err().unwrap();
+        (error, heard.join().unwrap())
+    })
+}
+
+#[test]
+fn a_user_without_a_right_that_floe_does_not_need_is_let_in() {
+    let is_let_in = |says: &[(&str, &str)]| {
+        let (error, heard) = meets("", says);
+        // Past all checks of the server.
+        assert!(error.to_string().contains("no script"), "{says:?}: {error}");
+        heard
+    };
+    let heard = is_let_in(&[]);
+    assert!(heard.last().unwrap().starts_with("EVALSHA "), "{heard:?}");
+    // Neither SELECT nor CLIENT SETINFO, which a user may lack as well.
+    assert_eq!(heard[..heard.len() - 1], ["CLIENT SETNAME floe", "INFO", "CONFIG GET *append*"]);
+    for refusal in [
+        "-NOPERM this user has no permissions to run the 'client|setname' command\r\n",
+        "-ERR unknown command 'CLIENT', with args beginning with: 'SETNAME' 'floe'\r\n",
+        "-ERR Unknown subcommand or wrong number of arguments for 'SETNAME'. Try CLIENT HELP.\r\n",
+        "-ERR unknown subcommand 'SETNAME'. Try CLIENT HELP.\r\n",
+    ] {
+        is_let_in(&[("CLIENT", refusal)]);
+    }
+    let (_, heard) = meets("/3", &[]);
+    assert_eq!(heard[0], "SELECT 3");
+}
+
+/// It may be let look a moment later, and `unsafe=allow` does not say that it need not.
+#[test]
+fn a_server_that_cannot_tell_its_settings_now_is_not_taken_for_one_that_hides_them() {
+    for options in ["", "?unsafe=allow"] {
+        for command in ["INFO", "CONFIG"] {
+            let (error, _) =
+                meets(options, &[(command, "-LOADING Redis is loading the dataset in memory\r\n")]);
+            let told = error.to_string();
+            assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{command}: {told}");
+            assert!(told.contains("LOADING") && !told.contains("does not let floe"), "{command}: {told}");
+            let hides = "-ERR unknown subcommand 'GET'. Try CONFIG HELP.\r\n";
+            let (error, _) = meets(options, &[(command, hides)]);
+            let part = if options.is_empty() { "does not let floe read its settings" } else { "no script" };
+            assert!(error.to_string().contains(part), "{command}: {error}");
         }
     }
 }

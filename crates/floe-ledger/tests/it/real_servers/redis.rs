@@ -3,6 +3,7 @@
 mod checks;
 mod cluster;
 mod conformance;
+mod lists;
 mod losses;
 mod moved;
 mod tls;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use floe::Name;
 use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
-use floe_ledger::OpenError;
+use floe_ledger::{OpenError, Opening};
 
 use super::{Mariadb, open};
 use crate::{ask, got, orders, says};
@@ -96,6 +96,21 @@ fn tables_that_somebody_made_need_no_rights_to_make_any() {
         panic!("no right, no range")
     };
     says(&text, &["command denied", "docs/ledgers.md"]);
+}
+
+#[test]
+fn who_only_looks_makes_no_table_and_the_missing_ones_are_made_by_who_may() {
+    let server = Mariadb::start(&[]);
+    let tables = || server.sql("SHOW TABLES IN floe");
+    for looks in [Opening::of("test").to_look(), Opening::of("test").existing()] {
+        says(&looks.open(&server.url()).err().unwrap(), &["has no realm test"]);
+        assert_eq!(tables(), "");
+    }
+    let one = include_str!("../../../../src/mysql/tables.sql").split_terminator(";\n").nth(1).unwrap();
+    server.sql(&format!("USE floe; {one}"));
+    assert_eq!(tables(), "floe_record");
+    assert_eq!(got(&*open(&server.url()), &ask(3)), (0, 3));
+    assert_eq!(tables(), "floe_counting\nfloe_record\nfloe_version");
 }
 
 #[test]

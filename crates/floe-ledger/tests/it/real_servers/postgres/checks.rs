@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
-use floe_ledger::OpenError;
+use floe_ledger::{OpenError, Opening};
 
 use super::{Postgres, open, schema};
 use crate::{ask, got, orders, says, until};
@@ -27,6 +27,8 @@ fn a_wrong_password_user_or_database_is_named() {
     let wrong = refused(&format!("postgres://careful:wr0ng@127.0.0.1:{port}/postgres"));
     says(&wrong, &["password authentication failed", "careful", "28P01", "PGPASSWORD"]);
     assert!(matches!(wrong, OpenError::Asked(_)) && !wrong.to_string().contains("wr0ng"), "{wrong}");
+    let words = "/postgres: password authentication failed for user \"careful\" (28P01); ";
+    says(&wrong, &[words]);
     let missing = refused(&format!("postgres://careful@127.0.0.1:{port}/postgres"));
     says(&missing, &["password missing", "passfile"]);
     let stranger = refused(&format!("postgres://stranger@127.0.0.1:{port}/postgres"));
@@ -84,6 +86,17 @@ fn a_role_that_may_make_no_schema_uses_the_one_that_was_made_for_it() {
     let url = format!("{}?schema={schema}", server.url_of(&format!("of_{schema}:right")));
     assert_eq!(got(&*open(&url), &ask(3)), (0, 3));
     says(&refused(&format!("{url}_2")), &["permission denied", "docs/ledgers.md"]);
+}
+
+#[test]
+fn who_only_looks_makes_neither_schema_nor_table() {
+    let (server, schema) = (Postgres::shared(), schema());
+    for looks in [Opening::of("test").to_look(), Opening::of("test").existing()] {
+        let refusal = looks.open(&format!("{}?schema={schema}", server.url())).err().unwrap();
+        says(&refusal, &["has no realm test"]);
+        let schemas = format!("SELECT count(*) FROM pg_namespace WHERE nspname = '{schema}'");
+        assert_eq!(server.psql(&schemas), "0");
+    }
 }
 
 #[test]

@@ -110,7 +110,9 @@ fn a_wrong_password_user_or_database_is_named() {
     let none = refused(&url(":s3cret@", ""));
     says(&none, &["without any password configured", "REDISCLI_AUTH"]);
     assert!(matches!(none, OpenError::Asked(_)) && !none.to_string().contains("s3cret"), "{none}");
-    says(&refused(&url("", "/99")), &["DB index", "name a database"]);
+    let nowhere = refused(&url("", "/99"));
+    assert!(matches!(nowhere, OpenError::Asked(_)), "{nowhere:?}");
+    says(&nowhere, &["DB index", "name a database"]);
 
     // The documentation's rights for an operator to grant, word for word.
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ledgers.md");
@@ -178,6 +180,10 @@ fn a_server_that_does_not_let_floe_look_is_refused() {
     refused_unless_allowed(&server, "does not let floe read its settings", "+config|get");
     let hidden = Redis::start(&["--rename-command", "CONFIG", "", "--rename-command", "INFO", ""]);
     refused_unless_allowed(&hidden, "does not let floe read its settings", "+info");
+    // It is not taken for a node of a cluster, which knows no other realms: a second one would begin.
+    let url = format!("{}?unsafe=allow", hidden.url());
+    let Err(error) = floe_ledger::open_in(&url, floe_ledger::DEFAULT_REALM) else { panic!("it began") };
+    says(&error, &["has no realm default", "it has: test"]);
 }
 
 #[test]
@@ -205,8 +211,20 @@ fn keys_of_a_newer_floe_and_of_no_floe_are_refused() {
     for (arguments, words) in [
         (["HSET", "floe:{test}", "version", "3"].as_slice(), ["newer floe", "version 3"]),
         (&["HSET", "floe:{test}", "version", "x"], ["no floe has written", "floe:{test}"]),
+        (&["HSET", "floe:{test}", "version", "0"], ["no floe has written", "floe:{test}"]),
         (&["HSET", "floe:{test}", "version", "1"], ["no floe has written", "floe:{test}"]),
         (&["HDEL", "floe:{test}", "version"], ["floe:{test} is gone", "restore"]),
+        // What is left of one of the first version.
+        (
+            &[
+                "EVAL",
+                "redis.call('DEL', KEYS[1], KEYS[2]) redis.call('HSET', KEYS[1], 'id', 'x')",
+                "2",
+                "floe:{test}",
+                "floe:{test}:fields",
+            ],
+            ["no floe has written", "floe:{test}"],
+        ),
         (&["SET", "floe:{test}", "1"], ["no floe has written", "WRONGTYPE"]),
     ] {
         server.cli(arguments);
@@ -228,6 +246,28 @@ fn who_names_no_realm_does_not_begin_a_second_one() {
         floe_ledger::open_in(&format!("redis://127.0.0.1:{}/1", server.port()), floe_ledger::DEFAULT_REALM)
             .unwrap(),
     );
+    // What is no list of realms is not taken for an empty one.
+    let ledger = open(&server.url());
+    server.cli(&["SET", "floe:realms", "x"]);
+    let told = ledger.in_other_realms(&Name::new("orders").unwrap()).unwrap_err();
+    let begun = floe_ledger::open_in(&server.url(), floe_ledger::DEFAULT_REALM).err().unwrap();
+    for text in [told.to_string(), begun.to_string()] {
+        says(&text, &["WRONGTYPE", "no floe has written"]);
+    }
+}
+
+#[test]
+fn a_realm_that_a_newer_floe_keeps_takes_no_name_of_the_others_out_of_sight() {
+    let server = Redis::start(&[]);
+    let name = Name::new("orders").unwrap();
+    for realm in ["earlier", "newer"] {
+        floe_ledger::open_in(&server.url(), realm).unwrap().bind(&name, "definition", true).unwrap();
+    }
+    let ledger = open(&server.url());
+    server.cli(&["HSET", "floe:{newer}", "version", "3"]);
+    let found = ledger.in_other_realms(&name).unwrap();
+    assert_eq!(found.iter().map(|other| &*other.realm).collect::<Vec<_>>(), ["earlier"]);
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
 }
 
 #[test]

@@ -209,6 +209,7 @@ fn a_server_that_takes_no_writes_is_unavailable_and_says_why() {
         ("min-replicas-to-write", "1", "0", ["NOREPLICAS", "min-replicas-to-write"]),
     ] {
         server.cli(&["CONFIG", "SET", setting, value]);
+        let (_, by_text) = scripts_run(&server);
         for outcome in [
             ledger.reserve(&ask(1)).map(drop),
             ledger.reserve(&fresh()).map(drop),
@@ -217,6 +218,7 @@ fn a_server_that_takes_no_writes_is_unavailable_and_says_why() {
             let Err(LedgerError::Unavailable(text)) = outcome else { panic!("{setting}: {outcome:?}") };
             says(&text, &words);
         }
+        assert_eq!(scripts_run(&server).1, by_text, "what was refused is not sent again");
         server.cli(&["CONFIG", "SET", setting, sound]);
         // Nothing of them was written.
         assert_eq!(got(&*ledger, &request), (0, 5));
