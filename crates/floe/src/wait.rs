@@ -394,6 +394,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_patience_ends_also_in_an_attempt_that_takes_long() {
+        for blocks in [false, true] {
+            let (alarms, mut tries) = (Standing::default(), 0);
+            let attempt = told(|_| {
+                tries += 1;
+                // The last one would be an endless wait.
+                assert!(tries <= 2, "it has had its time");
+                *alarms.mono.lock().unwrap() = if tries == 2 { 1_000 } else { 0 };
+                Step::Wait { millis: None }
+            });
+            let came = if blocks {
+                Poll::Ready(block(attempt, &alarms, 1_000))
+            } else {
+                pin!(wait(attempt, &alarms, 1_000)).poll(&mut Context::from_waker(Waker::noop()))
+            };
+            assert!(
+                matches!(came, Poll::Ready(Err(MintError::Busy { .. }))),
+                "on a thread: {blocks}: {came:?}"
+            );
+        }
+    }
+
     /// What wakes a thread early does not prolong its patience.
     #[test]
     fn a_thread_waits_no_longer_than_its_patience_however_often_it_is_woken() {

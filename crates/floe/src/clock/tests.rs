@@ -600,6 +600,15 @@ fn neither_idling_nor_drift_begins_an_era() {
     assert!(clocks.offset() <= 5, "{} ms", clocks.offset());
 }
 
+/// Cut off, it would be an era that has ended, with all that was drawn in it.
+#[test]
+#[should_panic(expected = "over a million times")]
+fn an_era_of_more_bits_than_a_stamp_has_is_refused() {
+    let largest = (1 << 20) - 1;
+    assert_eq!(Stamp::new(largest, UnixMillis::EPOCH).era(), largest);
+    Stamp::new(largest + 1, UnixMillis::EPOCH);
+}
+
 #[test]
 fn an_era_that_is_begun_by_hand_keeps_the_time() {
     let mut clocks = Clocks::new();

@@ -280,6 +280,24 @@ fn the_next_free_slot_is_told_by_the_marks_in_the_future() {
     assert!(text.contains("2026-03-01T12:00:30.000Z"), "{text}");
 }
 
+#[test]
+fn the_next_free_slot_is_the_one_with_the_lowest_mark_whichever_was_asked_first() {
+    for marks in [[30_000, 60_000], [60_000, 30_000]] {
+        let mut rig = Rig::new(&Memory::default(), 3);
+        let stream = rig.snowflake(&Layout::TWITTER, pool(0..=1));
+        rig.mint(&stream);
+        for left in marks {
+            let (id, _) = rig.reserve();
+            rig.answer(id, refused(rig.now() + left));
+        }
+        rig.step();
+        let Mint::Empty(Some(MintError::Exhausted(text))) = rig.mint(&stream) else {
+            panic!("not exhausted")
+        };
+        assert!(text.contains("2026-03-01T12:00:30.000Z"), "{text}");
+    }
+}
+
 /// Whoever waited for it was told, by whichever name.
 #[test]
 fn nobody_asks_for_a_fixed_slot_again_for_whom_nobody_waits() {

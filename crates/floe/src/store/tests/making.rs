@@ -74,30 +74,45 @@ fn nothing_is_handed_out_where_the_realm_is_gone_when_another_had_noted_it() {
 /// A note that another has written may not be durable, though what this call wrote itself is.
 #[test]
 fn what_rests_on_a_note_of_another_is_settled_first() {
-    for (by_another, settled) in [(false, 0), (true, 1)] {
+    let by_another: fn(&Map, &str) = |store, key| {
+        if key == NOTE {
+            note_for_another(store);
+        }
+    };
+    let by_itself: fn(&Map, &str) = |_, _| ();
+    for (meanwhile, settled) in [(by_itself, 0), (by_another, 1)] {
         let store = Map::default();
         let ledger =
-            Stored::new(Noted { store: store.clone(), by_another }, Place::make(&store, "shop").unwrap());
+            Stored::new(Raced { store: store.clone(), meanwhile }, Place::make(&store, "shop").unwrap());
         assert_eq!(got(&ledger, &ask(&Key::slot(10, 7), 10)), (0, 10));
-        assert_eq!(store.settled.load(Ordering::SeqCst), settled, "noted by another: {by_another}");
+        assert_eq!(store.settled.load(Ordering::SeqCst), settled);
     }
 }
 
-/// A store in which another process may note a making right before this one.
-struct Noted {
-    store: Map,
-    by_another: bool,
+/// Its id is in all of their records.
+#[test]
+fn a_realm_that_two_processes_make_at_once_has_one_id() {
+    for tells in [false, true] {
+        let meanwhile = |store: &Map, _: &str| drop(Place::make(store, "shop").unwrap());
+        let raced = Raced { store: Map { tells, ..Map::default() }, meanwhile };
+        let place = Place::make(&raced, "shop").unwrap();
+        assert_eq!(place.id(), realm_of(&raced.store));
+    }
 }
 
-impl Store for Noted {
+/// A store in which another process does something right before each write of this one.
+struct Raced {
+    store: Map,
+    meanwhile: fn(&Map, &str),
+}
+
+impl Store for Raced {
     fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
         self.store.get(key)
     }
 
     fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
-        if key == NOTE && self.by_another {
-            note_for_another(&self.store);
-        }
+        (self.meanwhile)(&self.store, key);
         self.store.put(key, text, expected)
     }
 
