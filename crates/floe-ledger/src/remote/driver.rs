@@ -215,6 +215,7 @@ mod tests {
             assert_eq!(runs, expected);
         }
     }
+
     #[test]
     fn a_call_that_takes_too_long_is_told_apart_from_one_that_was_not_made() {
         let driver = Driver::start("floe-test", "test:", Box::pin(std::future::ready(()))).unwrap();
@@ -260,7 +261,7 @@ mod tests {
         driver.state.leave.notify_one();
         let runtime = driver.runtime.as_ref().unwrap();
         let (_goes_on, may_go_on) = mpsc::channel::<()>();
-        runtime.spawn_blocking(move || drop(may_go_on.recv()));
+        runtime.spawn_blocking(move || may_go_on.recv());
         while Arc::strong_count(runtime) > 1 {
             thread::yield_now();
         }
