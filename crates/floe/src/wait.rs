@@ -372,6 +372,15 @@ mod tests {
         }
     }
 
+    /// What comes of a wait for a second: of all of it on this thread, or of the first look of a future.
+    fn waited<A: Attempt>(attempt: A, alarms: &Standing, blocks: bool) -> Poll<Result<A::Output, MintError>> {
+        if blocks {
+            Poll::Ready(block(attempt, alarms, 1_000))
+        } else {
+            pin!(wait(attempt, alarms, 1_000)).poll(&mut Context::from_waker(Waker::noop()))
+        }
+    }
+
     /// It is drawn, and would be lost.
     #[test]
     fn what_comes_at_the_very_end_of_the_patience_is_handed_out() {
@@ -385,11 +394,7 @@ mod tests {
                 *alarms.mono.lock().unwrap() = 1_000;
                 Step::Ready(())
             });
-            let came = if blocks {
-                Poll::Ready(block(attempt, &alarms, 1_000))
-            } else {
-                pin!(wait(attempt, &alarms, 1_000)).poll(&mut Context::from_waker(Waker::noop()))
-            };
+            let came = waited(attempt, &alarms, blocks);
             assert_eq!(came, Poll::Ready(Ok(())), "on a thread: {blocks}");
         }
     }
@@ -400,16 +405,11 @@ mod tests {
             let (alarms, mut tries) = (Standing::default(), 0);
             let attempt = told(|_| {
                 tries += 1;
-                // The last one would be an endless wait.
                 assert!(tries <= 2, "it has had its time");
                 *alarms.mono.lock().unwrap() = if tries == 2 { 1_000 } else { 0 };
                 Step::Wait { millis: None }
             });
-            let came = if blocks {
-                Poll::Ready(block(attempt, &alarms, 1_000))
-            } else {
-                pin!(wait(attempt, &alarms, 1_000)).poll(&mut Context::from_waker(Waker::noop()))
-            };
+            let came = waited(attempt, &alarms, blocks);
             assert!(
                 matches!(came, Poll::Ready(Err(MintError::Busy { .. }))),
                 "on a thread: {blocks}: {came:?}"
