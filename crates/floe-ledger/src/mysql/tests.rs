@@ -22,7 +22,7 @@ use super::url::Settings;
 use super::{Mysql, Trouble, schema};
 use crate::remote::Remote;
 use crate::remote::ssl_mode::{Use, Verify};
-use crate::remote::tests::golden;
+use crate::remote::tests::{golden, kind};
 use crate::remote::url::Reach;
 use crate::{OpenError, Opening};
 
@@ -665,16 +665,6 @@ fn what_only_mysql_can_lose_ranges_by_is_refused_unless_told_otherwise() {
         matches!(&refused, Err(LedgerError::Unavailable(text)) if text.contains("super_read_only = ON")),
         "{refused:?}"
     );
-}
-
-/// Whose fault an error is: the caller's who opens a ledger, the store's for good, or the store's for now.
-fn kind(error: &OpenError) -> &'static str {
-    match error {
-        OpenError::Asked(_) => "asked",
-        OpenError::Ledger(LedgerError::Unfit(_)) => "unfit",
-        OpenError::Ledger(LedgerError::Unavailable(_)) => "unavailable",
-        other => panic!("{other:?}"),
-    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::trouble::{at_open, at_work};
 use super::url::Settings;
 use super::{Postgres, Queries, QueryError, Row, schema};
 use crate::remote::ssl_mode::Verify;
-use crate::remote::tests::golden;
+use crate::remote::tests::{golden, kind};
 use crate::remote::url::Reach;
 use crate::{OpenError, Opening};
 
@@ -302,16 +302,6 @@ fn a_server_is_used_from_version_12_on() {
     for (number, version) in [("119999", "11.99"), ("110022", "11.22"), ("90624", "9.6.24")] {
         let Err(LedgerError::Unfit(text)) = checked(number, version) else { panic!("{version} is used") };
         assert!(text.contains(&format!("is PostgreSQL {version}, and floe needs 12 or newer")), "{text}");
-    }
-}
-
-/// Whose fault an error is: the caller's who opens a ledger, the store's for good, or the store's for now.
-fn kind(error: &OpenError) -> &'static str {
-    match error {
-        OpenError::Asked(_) => "asked",
-        OpenError::Ledger(LedgerError::Unfit(_)) => "unfit",
-        OpenError::Ledger(LedgerError::Unavailable(_)) => "unavailable",
-        other => panic!("{other:?}"),
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
+use floe::ledger::LedgerError;
+
 use crate::OpenError;
 use crate::options::Environment;
 
@@ -46,6 +48,16 @@ pub(crate) fn golden(store: &str, read: impl Fn(&str, Environment<'_>) -> Result
     }
     for (expected, found) in expected.lines().zip(found.lines()) {
         assert_eq!(found, expected);
+    }
+}
+
+/// Whose fault an error is: the caller's who opens a ledger, the store's for good, or the store's for now.
+pub(crate) fn kind(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Asked(_) => "asked",
+        OpenError::Ledger(LedgerError::Unfit(_)) => "unfit",
+        OpenError::Ledger(LedgerError::Unavailable(_)) => "unavailable",
+        other => panic!("{other:?}"),
     }
 }
 

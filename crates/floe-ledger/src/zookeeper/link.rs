@@ -264,6 +264,7 @@ pub(super) mod tests {
         let (older, ()) = tokio::join!(ask(&mut slow), answer(&mut its_server, 6));
         assert!(matches!(older, Err(Trouble::Ledger(LedgerError::Unfit(_)))), "{older:?}");
     }
+
     /// Otherwise the call would be repeated for ever, on a realm that never comes back.
     #[tokio::test]
     async fn a_realm_that_is_removed_before_a_record_is_made_in_it_is_gone() {
