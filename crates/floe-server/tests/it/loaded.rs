@@ -27,7 +27,10 @@ async fn names_beyond_the_bound_take_the_place_of_idle_ones_and_come_back() {
     }
     assert_eq!(first.metric("floe_names_limit").await, 4, "three, and the one that is listed");
     assert_eq!(first.metric("floe_names_created_total").await, 11);
-    assert!(first.metric("floe_names_unloaded_total").await >= 37);
+    // A round asks for ten names, of which three at most are in memory, and each of the others takes the place of one.
+    // Which one it is, chance decides too: a segment that reserves ahead stays.
+    let unloaded = first.metric("floe_names_unloaded_total").await;
+    assert!((28..=37).contains(&unloaded), "{unloaded}");
     assert_eq!(first.mint("listed", 1).await, ["2"]);
     let all = first.json("/v1/names").await;
     assert_eq!(all["names"].as_array().unwrap().len(), 11, "the ledger knows them all");
