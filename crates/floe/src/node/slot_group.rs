@@ -148,7 +148,6 @@ impl SlotGroup {
         self.streams.push(stream);
     }
 
-    /// The worker id and the end of the window.
     /// The state at a time of the steady clock.
     pub(crate) fn status(&self, steady: UnixMillis) -> SlotStatus {
         let window = self.window();
@@ -159,10 +158,11 @@ impl SlotGroup {
             window_end: window.map(|(_, end)| end),
             window_left_ms: left,
             deleted: self.deleted(),
-            trouble: self.trouble().map(|trouble| NameState::of(Some(trouble.clone()), left)),
+            trouble: Some(NameState::of(self.trouble().cloned(), left)).filter(|state| *state != NameState::Ready),
         }
     }
 
+    /// The worker id and the end of the window.
     pub(crate) fn window(&self) -> Option<(u64, UnixMillis)> {
         self.held.as_ref().map(|held| (held.worker, UnixMillis::from_position(held.end)))
     }

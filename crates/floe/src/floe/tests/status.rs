@@ -104,7 +104,7 @@ fn an_outage_of_the_ledger_is_told_of_a_slot_whose_window_is_over() {
     assert!(matches!(orders.try_mint(), Ok(Outcome::Ready(_))));
     let renewal = rig.manual.turn().calls.pop_front().unwrap();
     rig.manual.answer(renewal.id, Err(LedgerError::Unavailable("gone".to_owned())));
-    assert_eq!(slot().trouble, Some(NameState::Ready));
+    assert_eq!(slot().trouble, None);
     rig.pass(slot().window_left_ms);
     assert!(matches!(slot().trouble, Some(NameState::Unavailable { .. })));
 }
