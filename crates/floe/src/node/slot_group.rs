@@ -158,7 +158,8 @@ impl SlotGroup {
             window_end: window.map(|(_, end)| end),
             window_left_ms: left,
             deleted: self.deleted(),
-            trouble: Some(NameState::of(self.trouble().cloned(), left)).filter(|state| *state != NameState::Ready),
+            trouble: Some(NameState::of(self.trouble().cloned(), left))
+                .filter(|state| *state != NameState::Ready),
         }
     }
 
