@@ -233,15 +233,14 @@ impl Store for Bucket {
         }
         keys.retain(|key| key.starts_with(prefix) && key.as_str() > after);
         keys.sort_unstable();
-        keys.truncate(limit);
         let read = |key: String| async move {
             let entry = self.read(&self.path(&key)).await?;
-            // Leaves out objects that were deleted since.
             Ok::<_, Error>(entry.map(|entry| (key, entry.text)))
         };
-        let mut all = Vec::new();
-        while !keys.is_empty() {
-            let lot = keys.drain(..keys.len().min(READ));
+        let (mut all, mut keys) = (Vec::new(), keys.into_iter());
+        // The next ones take the place of objects that were deleted since.
+        while all.len() < limit && !keys.as_slice().is_empty() {
+            let lot = keys.by_ref().take(READ.min(limit - all.len()));
             let texts = futures_util::stream::iter(lot.map(read)).buffered(AT_ONCE).try_collect();
             let texts: Vec<Option<(String, String)>> =
                 self.run(texts).map_err(|trouble| self.words(trouble))?;

@@ -30,6 +30,9 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 pub(super) struct Gates {
     busy: Mutex<HashSet<Key>>,
     opened: Condvar,
+    /// How often a caller found its key taken.
+    #[cfg(test)]
+    waits: std::sync::atomic::AtomicUsize,
 }
 
 pub(super) struct Gate<'a> {
@@ -39,7 +42,12 @@ pub(super) struct Gate<'a> {
 
 impl Gates {
     pub(super) fn enter<'a>(&'a self, key: &'a Key) -> Result<Gate<'a>, LedgerError> {
-        let taken = |busy: &mut HashSet<Key>| busy.contains(key);
+        let taken = |busy: &mut HashSet<Key>| {
+            let taken = busy.contains(key);
+            #[cfg(test)]
+            self.waits.fetch_add(usize::from(taken), std::sync::atomic::Ordering::SeqCst);
+            taken
+        };
         let (mut busy, wait) = self
             .opened
             .wait_timeout_while(self.busy(), MAX_WAIT, taken)
@@ -255,5 +263,32 @@ mod tests {
                 });
             }
         });
+    }
+
+    /// The one that is woken may wait for another key, which is still taken.
+    #[test]
+    fn whoever_leaves_wakes_all_who_wait_for_that_key() {
+        let gates = Arc::new(Gates::default());
+        let [left, taken] = [7, 8].map(|worker| Key::slot(10, worker));
+        let (gate, still) = (gates.enter(&left).unwrap(), gates.enter(&taken).unwrap());
+        let (entered, enters) = std::sync::mpsc::channel();
+        for key in [&taken, &taken, &taken, &left] {
+            let (theirs, key, entered) = (Arc::clone(&gates), key.clone(), entered.clone());
+            let before = gates.waits.load(Ordering::SeqCst);
+            thread::spawn(move || {
+                let entered_as = theirs.enter(&key).map(drop);
+                drop(entered.send((key, entered_as)));
+            });
+            while gates.waits.load(Ordering::SeqCst) == before {
+                thread::yield_now();
+            }
+        }
+        drop(gate);
+        // Whom nobody wakes would go on by itself when the longest wait is over.
+        assert_eq!(enters.recv_timeout(MAX_WAIT / 2), Ok((left, Ok(()))));
+        drop(still);
+        for _ in 0..3 {
+            assert_eq!(enters.recv_timeout(MAX_WAIT / 2), Ok((taken.clone(), Ok(()))));
+        }
     }
 }

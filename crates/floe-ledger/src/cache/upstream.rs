@@ -192,6 +192,24 @@ mod tests {
     }
 
     #[test]
+    fn a_ledger_that_does_not_answer_its_greeting_is_not_open_and_is_greeted_again() {
+        let (upstream, attempts) = upstream(|_| Ok(Box::new(Memory::default())));
+        let silent = LedgerError::Unavailable("no answer".to_owned());
+        let greeted = upstream.get(|_| Err(silent.clone())).map(drop);
+        assert_eq!(greeted, Err(silent.into()));
+        assert!(upstream.if_open().is_none());
+        let mut asked = 0;
+        for _ in 0..2 {
+            let greet = |_: &dyn Ledger| {
+                asked += 1;
+                Ok(())
+            };
+            assert!(upstream.get(greet).is_ok() && upstream.if_open().is_some());
+        }
+        assert_eq!((asked, attempts.load(Ordering::SeqCst)), (1, 2));
+    }
+
+    #[test]
     fn a_ledger_that_is_wrong_is_opened_once_and_one_that_is_gone_again() {
         let unfit: OpenError = LedgerError::Unfit("another realm".to_owned()).into();
         for (error, wanted) in [(unfit, 1), (OpenError::Asked("no such URL".to_owned()), 1), (gone(), 3)] {

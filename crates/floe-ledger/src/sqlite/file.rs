@@ -96,6 +96,13 @@ impl Place {
         name.into()
     }
 
+    /// One look at the ledger, or at a file beside it. Other processes make and remove these files between two looks.
+    fn look(&self, suffix: &str) -> io::Result<fs::Metadata> {
+        #[cfg(test)]
+        tests::before_a_look();
+        fs::metadata(self.beside(suffix))
+    }
+
     pub(super) fn dir(&self) -> &Path {
         self.real.parent().unwrap_or(Path::new("/"))
     }
@@ -104,8 +111,8 @@ impl Place {
     pub(super) fn is_vacant(&self) -> Result<bool, LedgerError> {
         // In this order: a WAL is only made beside an existing ledger.
         let remains =
-            ["-wal", "-journal", WITNESS_SUFFIX].into_iter().find(|suffix| self.beside(suffix).exists());
-        match (fs::metadata(&self.real), remains) {
+            ["-wal", "-journal", WITNESS_SUFFIX].into_iter().find(|suffix| self.look(suffix).is_ok());
+        match (self.look(""), remains) {
             (Err(error), None) if error.kind() == ErrorKind::NotFound => Ok(true),
             (Err(error), Some(suffix)) if error.kind() == ErrorKind::NotFound => {
                 Err(LedgerError::Unfit(format!(
@@ -122,7 +129,7 @@ impl Place {
     /// Refuses a ledger without its WAL. SQLite makes the WAL before the shared memory and deletes it after, so the shared memory
     /// never stands alone. Checked in this order, so that a process that opens or closes meanwhile does not look like a loss.
     pub(super) fn refuse_lost_wal(&self) -> Result<(), LedgerError> {
-        let is_there = |suffix| self.beside(suffix).exists();
+        let is_there = |suffix| self.look(suffix).is_ok();
         if is_there("-wal") || !is_there("-shm") || is_there("-wal") {
             return Ok(());
         }
@@ -382,7 +389,68 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::collections::VecDeque;
+
+    use tempfile::TempDir;
+
     use super::*;
+
+    thread_local! {
+        /// What other processes do before each of this thread's next looks: the suffixes of the files that they make
+        /// (`true`) or remove, and where.
+        static OTHERS: RefCell<(PathBuf, VecDeque<Steps>)> = RefCell::default();
+    }
+
+    type Steps = Vec<(&'static str, bool)>;
+
+    pub(super) fn before_a_look() {
+        OTHERS.with_borrow_mut(|(path, steps)| {
+            for (suffix, makes) in steps.pop_front().unwrap_or_default() {
+                let file = format!("{}{suffix}", path.display());
+                if makes { fs::write(file, "") } else { fs::remove_file(file) }.unwrap();
+            }
+        });
+    }
+
+    /// The place of a ledger with these files, and with others who take these steps: the first so many of them before
+    /// the first look, and so on.
+    fn among(files: &[&str], steps: &Steps, cuts: [usize; 3]) -> (TempDir, Place) {
+        let dir = TempDir::new().unwrap();
+        let place = Place::new(&dir.path().join("ids.db")).unwrap();
+        for suffix in files {
+            fs::write(place.beside(suffix), "").unwrap();
+        }
+        let mut begin = 0;
+        let parts = cuts.map(|cut| steps[std::mem::replace(&mut begin, cut)..cut].to_vec());
+        OTHERS.set((place.real().to_owned(), parts.into()));
+        (dir, place)
+    }
+
+    /// Every way in which so many steps come before the first, the second and the third look.
+    fn cuts(steps: usize) -> impl Iterator<Item = [usize; 3]> {
+        (0..=steps).flat_map(move |a| (a..=steps).flat_map(move |b| (b..=steps).map(move |c| [a, b, c])))
+    }
+
+    #[test]
+    fn who_comes_while_another_process_makes_the_ledger_or_opens_or_closes_it_sees_no_loss() {
+        let made = vec![("", true), ("-wal", true), ("-shm", true)];
+        for cuts in cuts(made.len()) {
+            let (_dir, place) = among(&[], &made, cuts);
+            assert!(place.is_vacant().is_ok(), "{cuts:?}");
+        }
+        let opened = vec![("-wal", true), ("-shm", true)];
+        let closed = vec![("-shm", false), ("-wal", false)];
+        let reopened = [closed.clone(), opened.clone()].concat();
+        for (files, steps) in
+            [(&[""][..], opened), (&["", "-wal", "-shm"], closed), (&["", "-wal", "-shm"], reopened)]
+        {
+            for cuts in cuts(steps.len()) {
+                let (_dir, place) = among(files, &steps, cuts);
+                assert_eq!(place.refuse_lost_wal(), Ok(()), "{steps:?} {cuts:?}");
+            }
+        }
+    }
 
     #[test]
     fn network_file_systems_are_told_by_their_numbers() {

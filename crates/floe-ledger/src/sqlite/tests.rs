@@ -384,6 +384,21 @@ fn each_error_of_sqlite_is_told_with_its_cause() {
     assert!(matches!(&told, LedgerError::Unfit(text) if text.contains("returned no rows")), "{told}");
 }
 
+/// It passes. To a ledger that is damaged nobody comes back.
+#[test]
+fn another_connection_in_the_way_is_told_as_such_whatever_sqlite_calls_it() {
+    use rusqlite::{Error, ffi};
+
+    for code in [ffi::SQLITE_BUSY, ffi::SQLITE_LOCKED, ffi::SQLITE_PROTOCOL] {
+        let error = Error::SqliteFailure(ffi::Error::new(code), None);
+        let told = trouble::at_work("ids.db", Duration::ZERO, error.into());
+        assert!(
+            matches!(&told, LedgerError::Unavailable(text) if text.contains("other processes held ids.db")),
+            "{code}: {told}"
+        );
+    }
+}
+
 mod counts {
     use floe::Name;
     use floe::ledger::{Key, Ledger as _, MAX_MARK, Mark, Reply, Reserve, Token};

@@ -26,6 +26,8 @@ struct Bucket {
     ignores_conditions: bool,
     /// What it answers to a write over an object that is gone.
     gone: (&'static str, &'static str),
+    /// What somebody deletes right after the next list.
+    deleted: Vec<&'static str>,
 }
 
 const GONE: (&str, &str) = ("412 Precondition Failed", "PreconditionFailed");
@@ -34,7 +36,13 @@ impl Default for Bucket {
     /// Google's generations are microseconds. No object has the generation 1, which floe expects in a trial.
     fn default() -> Self {
         let generation = 1_772_362_800_000_000;
-        Self { objects: BTreeMap::new(), generation, ignores_conditions: false, gone: GONE }
+        Self {
+            objects: BTreeMap::new(),
+            generation,
+            ignores_conditions: false,
+            gone: GONE,
+            deleted: Vec::new(),
+        }
     }
 }
 
@@ -111,7 +119,11 @@ impl Bucket {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let path = percent_encoding::percent_decode_str(path).decode_utf8().unwrap();
         match (method, path.strip_prefix("/ids").unwrap()) {
-            ("GET", "") => self.list(query),
+            ("GET", "") => {
+                let listed = self.list(query);
+                self.deleted.drain(..).for_each(|name| drop(self.objects.remove(name)));
+                listed
+            }
             ("GET", name) => self.get(&name[1..]),
             ("PUT", name) => self.put(&name[1..], condition.map(|number| number.parse().unwrap()), body),
             (other, _) => panic!("floe has no need of {other}"),
@@ -182,4 +194,17 @@ fn a_write_over_an_object_that_is_gone_is_a_conflict_and_any_other_404_proves_no
         assert!(matches!(outcome, Err(LedgerError::Unavailable(_))), "{code}: {outcome:?}");
     }
     assert_eq!(store.get("mark/test/n/orders"), Ok(None));
+}
+
+#[test]
+fn others_take_the_place_in_a_list_of_objects_that_are_deleted_meanwhile() {
+    let (bucket, url, _account) = start();
+    let (store, _) = Opening::of("test").__open_store(&url).unwrap().unwrap();
+    for name in ["a", "b", "c", "d", "e"] {
+        assert!(matches!(store.put(&format!("mark/test/n/{name}"), "floe 1", None), Ok(Put::Done(_))));
+    }
+    bucket.lock().unwrap().deleted = vec!["floe/mark/test/n/a", "floe/mark/test/n/c"];
+    let listed = store.list("mark/test/n/", "", 2).unwrap();
+    let keys: Vec<_> = listed.iter().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(keys, ["mark/test/n/b", "mark/test/n/d"]);
 }

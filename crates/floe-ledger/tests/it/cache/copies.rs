@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 
 use floe::ledger::{Ledger, LedgerError, Reply};
 use floe_ledger::Cache;
@@ -139,6 +139,26 @@ fn an_older_state_that_is_found_out_after_it_was_used_ends_everything() {
     drop(cache);
     let cache = open(dir.path(), &behind);
     assert_eq!(got(&cache, &numbers("orders", 100)), (400, 500), "what it held is gone");
+}
+
+/// Until the opening has ended, whatever the ledger behind has answered by then.
+#[test]
+fn an_older_state_that_is_used_while_the_ledger_behind_counts_its_opening_ends_everything() {
+    let (dir, behind) = used();
+    let kept = TempDir::new().unwrap();
+    copy(dir.path(), kept.path());
+    got(&open(dir.path(), &behind), &numbers("orders", 100));
+    put_back(kept.path(), dir.path());
+    let others = Arc::new(Barrier::new(2));
+    *behind.openings_meet.lock().unwrap() = Some(Arc::clone(&others));
+    let cache = open(dir.path(), &behind);
+    assert_eq!(got(&cache, &numbers("orders", 100)), (100, 200));
+    others.wait();
+    until("it to be found out", || cache.realm_id().is_err());
+    match cache.reserve(&numbers("orders", 100)) {
+        Err(LedgerError::Unfit(text)) => says(&text, &["older copy", "minted again", "start again"]),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

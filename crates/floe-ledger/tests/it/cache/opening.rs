@@ -171,7 +171,15 @@ fn a_directory_of_another_user_is_refused() {
         says(&unfit(try_open("/".as_ref(), &behind)), &["belongs to the user 0"]);
         return;
     }
+    let entries_before = entries(&dir);
     says(&unfit(try_open(&dir, &behind)), &["belongs to the user 65534", "runs as the user 0"]);
+    assert_eq!(entries(&dir), entries_before, "what this user makes there, the owner cannot write");
+    // Also where there is nothing yet.
+    let empty = parent.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    chown(&empty, Some(65_534), Some(65_534)).unwrap();
+    says(&unfit(try_open(&empty, &behind)), &["belongs to the user 65534"]);
+    assert_eq!(entries(&empty), [""; 0]);
 }
 
 #[test]
