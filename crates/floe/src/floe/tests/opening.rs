@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::clock::{Clock, ClockState};
+use crate::error::MintError;
 use crate::generator::Outcome;
 use crate::manual::Op;
 use crate::manual::tests::{BEGIN, Rig};
@@ -79,6 +80,20 @@ fn a_clock_that_the_ledger_contradicts_is_refused_unless_it_is_to_be_ignored() {
         let calls = rig.manual.turn().calls;
         assert!(matches!(calls.front().map(|call| &call.op), Some(Op::Reserve(_))), "{calls:?}");
     }
+}
+
+/// Though no call is under way whose answer would wake the node.
+#[test]
+fn where_the_clocks_are_known_to_be_apart_the_next_caller_tries_again_after_a_second() {
+    let rig = Rig::with(Floe::builder(), Ahead(Memory::default()), BEGIN);
+    assert!(matches!(rig.floe.check_clock(), Err(OpenError::Clock(_))));
+    let orders = rig.floe.snowflake("orders", Layout::TWITTER).unwrap();
+    rig.manual.turn();
+    assert_eq!(orders.try_mint(), Ok(Outcome::NeedWindow));
+    let turn = rig.manual.turn();
+    assert!(matches!(orders.try_mint(), Err(MintError::Stopped(_))));
+    let now = rig.floe.shared().clock.mono();
+    assert_eq!((turn.calls.len(), turn.wake), (0, Some(now.plus(1_000))));
 }
 
 /// A ledger whose clock is told by what happens during the call.

@@ -12,7 +12,7 @@ fn pass(rig: &Rig) {
     rig.hands.pass(rig.sleep().expect("it goes on looking"));
 }
 
-fn worker_of(request: &Reserve) -> u64 {
+pub(super) fn worker_of(request: &Reserve) -> u64 {
     Key::parse_slot(request.key.as_str()).unwrap().1
 }
 

@@ -1,5 +1,7 @@
 //! What a new era ends, and how little a mark or a range may be off: by one millisecond, by one number.
 
+use super::asking::worker_of;
+use super::slots::{pool, refused};
 use super::*;
 
 fn first_end(rig: &Rig) -> u64 {
@@ -104,6 +106,40 @@ fn a_mark_one_millisecond_below_what_was_held_stops_the_slot() {
                 panic!("it mints on, new era: {new_era}")
             };
             assert!(text.contains("went backwards"), "{text}");
+        }
+    }
+}
+
+/// What was held in each slot is remembered, not only in the last one.
+#[test]
+fn a_mark_below_what_was_held_in_a_slot_before_another_one_stops_it() {
+    for back in [0, 1] {
+        let mut rig = Rig::with(&Memory::default(), 11, Hands::at(BEGIN), WINDOW, false);
+        let stream = rig.snowflake(&Layout::TWITTER, pool(0..=1));
+        let first = rig.mint_in(&stream);
+        let held_to = first_end(&rig);
+        let mut take = |worker: u64, mark: Option<u64>| {
+            rig.clock.invalidate();
+            rig.hands.pass(2 * WINDOW);
+            rig.mint(&stream);
+            let (mut id, mut request) = rig.reserve();
+            if worker_of(&request) != worker {
+                rig.answer(id, refused(rig.now() + 1));
+                (id, request) = rig.reserve();
+            }
+            assert_eq!(worker_of(&request), worker);
+            let start = request.floor;
+            let previous_mark = mark.unwrap_or(start);
+            rig.answer(id, Ok(Reply::Got { start, end: start + request.count, previous_mark }));
+            rig.mint(&stream)
+        };
+        assert!(matches!(take(1 - first, None), Mint::Got { .. }));
+        match take(first, Some(held_to - back)) {
+            Mint::Got { .. } => assert_eq!(back, 0),
+            Mint::Empty(Some(MintError::Stopped(Stopped { cause: text, .. }))) => {
+                assert!(back == 1 && text.contains("went backwards"), "{text}");
+            }
+            other => panic!("{other:?}"),
         }
     }
 }
