@@ -3,13 +3,15 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::time::Duration;
 
 use floe::ledger::{Ledger, LedgerError};
 use floe_ledger::sqlite::is_new;
 use floe_ledger::{OpenError, Opening, Sqlite, open_dir, open_in};
+use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::{ask, entries, got, says};
+use crate::{ask, entries, got, says, until};
 
 #[track_caller]
 fn unfit(dir: &Path, parts: &[&str]) {
@@ -188,4 +190,41 @@ fn a_directory_that_is_a_file_is_refused() {
     let file = parent.path().join("file");
     fs::write(&file, "x").unwrap();
     unfit(&file, &["is not a directory"]);
+}
+
+/// As by a start at the same time, whose ledger somebody has exchanged since.
+#[test]
+fn a_witness_that_another_process_writes_meanwhile_is_believed() {
+    let dir = used();
+    let [path, witness] = ["floe.db", "realm"].map(|name| dir.path().join(name));
+    let witnessed = fs::read(&witness).unwrap();
+    for name in entries(dir.path()) {
+        fs::remove_file(dir.path().join(name)).unwrap();
+    }
+    drop(Sqlite::open(&path).unwrap());
+    fs::remove_file(&witness).unwrap();
+    // The only lock that also keeps others from reading.
+    let holder = Connection::open(&path).unwrap();
+    holder.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT;").unwrap();
+    let opened = || {
+        let files = fs::read_dir("/proc/self/fd").unwrap();
+        files
+            .filter(|file| {
+                file.as_ref().is_ok_and(|file| fs::read_link(file.path()).is_ok_and(|of| of == path))
+            })
+            .count()
+    };
+    let before = opened();
+    let outcome = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| Sqlite::builder().max_wait(Duration::from_secs(60)).in_dir(dir.path()));
+        // It has looked for the witness by then, and waits.
+        until("it to have the file open", || opened() > before);
+        fs::write(&witness, &witnessed).unwrap();
+        drop(holder);
+        opening.join().unwrap()
+    });
+    match outcome {
+        Err(OpenError::Ledger(LedgerError::Unfit(text))) => says(&text, &["floe.db is another one"]),
+        other => panic!("{other:?}"),
+    }
 }
