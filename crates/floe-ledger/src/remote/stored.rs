@@ -132,4 +132,15 @@ mod tests {
         let refused = enter(&MadeSince::default(), &Opening::of("shop").realm_id("4567")).unwrap_err();
         assert!(refused.to_string().contains("4567"), "{refused}");
     }
+
+    #[test]
+    fn the_pinned_realm_is_the_only_one_that_any_caller_enters() {
+        let shop = Opening::of("shop");
+        for opening in [shop.clone(), shop.clone().existing(), shop.to_look()] {
+            let enter = |id| enter(&MadeSince(AtomicBool::new(true)), &opening.clone().realm_id(id));
+            assert_eq!(enter("0123").unwrap().id(), "0123", "{opening:?}");
+            let refused = enter("4567").unwrap_err();
+            assert!(refused.to_string().contains("realm_id pins 4567"), "{opening:?}: {refused}");
+        }
+    }
 }
