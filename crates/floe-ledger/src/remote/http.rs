@@ -172,6 +172,8 @@ mod tests {
     use std::net::TcpListener;
     use std::path::PathBuf;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
     use std::{slice, thread};
 
     use floe_testbed::{Certificates, Home};
@@ -181,6 +183,8 @@ mod tests {
     use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
     use super::*;
+    use crate::Opening;
+    use crate::remote::Bounds;
     use crate::remote::ssl_mode::{Tls, Use, Verify};
 
     /// Listens with this certificate, or without TLS, and answers every request with `ok`.
@@ -238,5 +242,63 @@ mod tests {
         }
         let fault = answer("localhost", server(None), roots(&made.signer)).await.unwrap_err();
         assert!(!fault.is_asked_for && fault.text.starts_with("TLS: "), "{fault:?}");
+    }
+
+    /// Two servers, of which the one that is entered first refuses. It counts how many are entered.
+    struct Refusing {
+        servers: Servers,
+        entered: AtomicUsize,
+        refusal: Refusal,
+    }
+
+    type Refusal = fn(&Endpoint) -> Trouble<Fault>;
+
+    struct Link(Http);
+
+    impl AsRef<Http> for Link {
+        fn as_ref(&self) -> &Http {
+            &self.0
+        }
+    }
+
+    impl Speaks for Refusing {
+        type Link = Link;
+
+        fn servers(&self) -> &Servers {
+            &self.servers
+        }
+
+        async fn enter(&self, http: Http, _: Wanted<'_>) -> Result<Connected<Link>, Trouble<Fault>> {
+            match self.entered.fetch_add(1, Ordering::SeqCst) {
+                0 => Err((self.refusal)(&http.server)),
+                _ => Ok(Connected { link: Link(http), realm_id: None, remarks: Vec::new() }),
+            }
+        }
+    }
+
+    /// What the next server says does not make the store fit.
+    #[tokio::test]
+    async fn the_next_server_is_tried_only_if_the_one_before_may_be_back() {
+        let port = server(None);
+        let refusals: [(Refusal, usize); 3] = [
+            (|server| Fault::new(server, "gone").into(), 2),
+            (|_| LedgerError::Unavailable("no leader".to_owned()).into(), 2),
+            (|_| LedgerError::Unfit("another realm".to_owned()).into(), 1),
+        ];
+        for (refusal, entered) in refusals {
+            let bounds = Bounds { max_wait: Duration::from_secs(60), connect: Duration::from_secs(60) };
+            let tls = Tls { wanted: Use::Never, verify: Verify::Nothing, own: None };
+            let reach = Reach { shown: "two".to_owned(), bounds, tls, allows_unsafe: false };
+            let all = vec![Endpoint::new("127.0.0.1", port).unwrap(); 2];
+            let servers = Servers::new("A server", all, reach).unwrap();
+            let servers = Refusing { servers, entered: AtomicUsize::new(0), refusal };
+            let outcome = servers.connect(Wanted::at_open(&Opening::of("test"))).await.map(drop);
+            assert_eq!(servers.entered.load(Ordering::SeqCst), entered, "{outcome:?}");
+            match outcome {
+                Ok(()) => assert_eq!(entered, 2),
+                Err(Trouble::Ledger(LedgerError::Unfit(_))) => assert_eq!(entered, 1),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 }
