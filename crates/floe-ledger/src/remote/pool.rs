@@ -357,6 +357,18 @@ mod tests {
         assert_eq!((pool.connect.came.load(Ordering::SeqCst), pool.pace().failures), (2, 2));
     }
 
+    /// Otherwise each caller would connect in a loop for as long as the store holds another realm, or is a replica.
+    #[tokio::test]
+    async fn a_server_that_refuses_is_left_alone_as_long_as_one_that_is_down() {
+        let pool = Pool::new(Numbered::new(), Opening::of("shop").realm_id("another"));
+        pool.pace().failures = 9;
+        let before = Instant::now();
+        let outcome = pool.lease().await.map(drop);
+        assert!(matches!(outcome, Err(Trouble::Ledger(LedgerError::Unfit(_)))), "{outcome:?}");
+        let pause = pool.pace().not_before.unwrap() - before;
+        assert!(pause >= PAUSES.longest / 2, "{pause:?}");
+    }
+
     /// Otherwise the pauses of an outage that is over would delay the first call of the next one.
     #[tokio::test]
     async fn a_connect_that_works_ends_the_pauses() {
