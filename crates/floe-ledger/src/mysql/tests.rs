@@ -581,6 +581,30 @@ fn who_may_not_ask_for_the_replication_is_let_in_and_any_other_error_is_told() {
     }
 }
 
+/// One thread fetches what another server writes, and the other carries it out. A thread that has stopped can be started
+/// again.
+#[test]
+fn a_replica_is_let_in_only_if_both_of_its_threads_have_ended() {
+    for (threads, is_let_in) in [
+        (["No", "No"], true),
+        (["Yes", "Yes"], false),
+        (["Yes", "No"], false),
+        (["Connecting", "No"], false),
+        (["No", "Yes"], false),
+    ] {
+        let mut row = [""; 12];
+        row[1] = "db-1";
+        row[10..].copy_from_slice(&threads);
+        match meets_where("", &[], &[], &packets(&[Says::Rows(&[&row])])).0 {
+            Ok(_) => assert!(is_let_in, "{threads:?}"),
+            Err(LedgerError::Unfit(text)) => {
+                assert!(!is_let_in && text.contains("replicates from db-1"), "{threads:?}: {text}");
+            }
+            Err(error) => panic!("{threads:?}: {error:?}"),
+        }
+    }
+}
+
 #[test]
 fn what_a_binary_log_must_be_like_matters_if_there_is_one() {
     let settings = |log| [("log_bin", log), ("binlog_format", "STATEMENT"), ("sync_binlog", "1")];
