@@ -6,6 +6,7 @@ use floe_testbed::{Proxy, Redis};
 
 use super::rig;
 use crate::real_servers::faults::Rig;
+use crate::says;
 
 fn keys(store: &dyn Store, prefix: &str, after: &str, limit: usize) -> Vec<String> {
     store.list(prefix, after, limit).unwrap().into_iter().map(|(key, _)| key).collect()
@@ -69,4 +70,17 @@ fn realms_are_listed_by_prefix_in_order_up_to_the_limit() {
     ] {
         assert_eq!(keys(&*store, prefix, after, limit), listed, "{prefix} after `{after}`, {limit}");
     }
+}
+
+/// If it were not in the list, a caller that names no realm would begin a second one.
+#[test]
+fn a_realm_that_cannot_be_listed_is_not_made() {
+    let server = Redis::start(&[]);
+    server.cli(&["ACL", "SETUSER", "default", "-sadd"]);
+    let Err(error) = floe_ledger::open_in(&server.url(), "test") else { panic!("it was made") };
+    says(&error, &["docs/ledgers.md"]);
+    assert_eq!(server.cli(&["DBSIZE"]), "0");
+    server.cli(&["ACL", "SETUSER", "default", "+sadd"]);
+    drop(floe_ledger::open_in(&server.url(), "test").unwrap());
+    assert_eq!(server.cli(&["SMEMBERS", "floe:realms"]), "test");
 }
