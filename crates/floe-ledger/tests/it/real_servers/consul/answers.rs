@@ -84,6 +84,22 @@ fn what_is_no_answer_of_consul_proves_nothing() {
     }
 }
 
+/// If floe took it for a conflict, it would read the record again, and nobody would learn of the refusal.
+#[test]
+fn a_refusal_that_is_no_conflict_is_told_also_beside_one() {
+    let front = Front::default();
+    let ledger = open(&apart(front.before(Consul::shared().port())));
+    let all = [r#"{"What":"something new"}"#, r#"{"What":"index is stale"},{"What":"something new"}"#];
+    for (end, errors) in [5, 10].into_iter().zip(all) {
+        assert_eq!(got(&*ledger, &ask(5)), (end - 5, end));
+        front.say("409 Conflict", "", &format!(r#"{{"Results":null,"Errors":[{errors}]}}"#));
+        let outcome = ledger.reserve(&ask(5));
+        let Err(LedgerError::Unavailable(text)) = outcome else { panic!("{errors}: {outcome:?}") };
+        says(&text, &["something new; ", "not an answer of Consul's"]);
+        *front.0.lock().unwrap() = None;
+    }
+}
+
 /// Some would write no errors as an empty list.
 #[test]
 fn a_list_of_no_errors_is_no_refusal() {
