@@ -204,6 +204,8 @@ mod tests {
         store: Memory,
         cache: Arc<OnceLock<Weak<Inner>>>,
         asked: Arc<Mutex<Vec<(&'static str, bool)>>>,
+        /// It answers a reservation when so many other callers wait for the gate.
+        awaits: usize,
     }
 
     impl Watched {
@@ -211,6 +213,9 @@ mod tests {
         fn look(&self, call: &'static str, key: &Key) {
             if let Some(inner) = self.cache.get().and_then(Weak::upgrade) {
                 self.asked.lock().unwrap().push((call, inner.gates.busy().contains(key)));
+                while inner.gates.waits.load(Ordering::SeqCst) < self.awaits {
+                    thread::yield_now();
+                }
             }
         }
     }
@@ -244,6 +249,36 @@ mod tests {
         cache.inner.top_up(&Wish { key: key.clone(), count: 1 << 40, limit: MAX_MARK }).unwrap();
         cache.raise(&key, 1 << 50).unwrap();
         assert_eq!(*behind.asked.lock().unwrap(), [("reserve", true), ("reserve", true), ("raise", true)]);
+    }
+
+    #[test]
+    fn whoever_waits_while_another_caller_asks_finds_enough_afterwards() {
+        let (dir, key) = (tempfile::tempdir().unwrap(), Key::slot(10, 7));
+        let behind = Watched { awaits: 2, ..Watched::default() };
+        let upstream = behind.clone();
+        let cache = Cache::builder(dir.path())
+            .before_ledger("behind:", move || Ok(Box::new(upstream.clone())))
+            .unwrap();
+        behind.cache.set(Arc::downgrade(&cache.inner)).unwrap();
+        let reserve = || {
+            let token = Token::random().unwrap();
+            let request = Reserve {
+                key: key.clone(),
+                floor: 1,
+                count: 5,
+                max_mark: 100,
+                token,
+                create: true,
+                note: None,
+            };
+            cache.reserve(&request).unwrap()
+        };
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(reserve);
+            }
+        });
+        assert_eq!(*behind.asked.lock().unwrap(), [("reserve", true)]);
     }
 
     #[test]

@@ -90,9 +90,10 @@ fn an_older_state_put_back_in_place_drops_what_it_held_where_the_ledger_behind_a
     assert!(
         matches!(cache.reserve(&window(7, NOW + 60_000)), Ok(Reply::Refused { mark, .. }) if mark == NOW + HOUR)
     );
-    // From here on it is a cache like any other.
+    // From here on it is a cache like any other, with an id of its own: the original may come back, and has its ranges.
     drop(cache);
     let cache = open(dir.path(), &behind);
+    assert_eq!(behind.store.list("c/", "", 10).unwrap().len(), 2);
     assert!(!cache.describe().contains("copy"), "{}", cache.describe());
     assert_eq!(got(&cache, &numbers("orders", 100)), (500, 600));
 }

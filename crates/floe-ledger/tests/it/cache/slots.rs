@@ -127,9 +127,9 @@ fn a_tail_goes_back_to_the_cache_alone() {
     got(&cache, &request);
     let asked = behind.asked();
     assert_eq!(cache.give_back(&request.key, request.token, NOW + 1_000), Ok(true));
+    assert_eq!(cache.at_hand(10)[0].mark, NOW + 1_000);
     assert_eq!(cache.give_back(&request.key, request.token, NOW + 500), Ok(false));
     assert_eq!(behind.asked(), asked);
-    assert_eq!(cache.at_hand(10)[0].mark, NOW + 1_000);
     assert_eq!(got(&cache, &window(7, NOW + 1_000)), (NOW + 1_000, NOW + 31_000));
 }
 
