@@ -209,6 +209,15 @@ mod tests {
     }
 
     impl Watched {
+        /// A cache before this ledger.
+        fn open(&self, dir: &std::path::Path) -> Cache {
+            let upstream = self.clone();
+            let cache =
+                Cache::builder(dir).before_ledger("behind:", move || Ok(Box::new(upstream.clone()))).unwrap();
+            self.cache.set(Arc::downgrade(&cache.inner)).unwrap();
+            cache
+        }
+
         /// The cache's own opening comes before it is known here.
         fn look(&self, call: &'static str, key: &Key) {
             if let Some(inner) = self.cache.get().and_then(Weak::upgrade) {
@@ -232,19 +241,17 @@ mod tests {
         floe::__hand_on!(self => self.store; give_back bind definition names list realm_id describe);
     }
 
+    fn window(key: &Key) -> Reserve {
+        let token = Token::random().unwrap();
+        Reserve { key: key.clone(), floor: 1, count: 5, max_mark: 100, token, create: true, note: None }
+    }
+
     /// Of two at once, one would drop the range that the other one is waiting for.
     #[test]
     fn whatever_moves_a_mark_behind_holds_its_keys_gate() {
         let (dir, behind, key) = (tempfile::tempdir().unwrap(), Watched::default(), Key::slot(10, 7));
-        let upstream = behind.clone();
-        let cache = Cache::builder(dir.path())
-            .before_ledger("behind:", move || Ok(Box::new(upstream.clone())))
-            .unwrap();
-        behind.cache.set(Arc::downgrade(&cache.inner)).unwrap();
-        let token = Token::random().unwrap();
-        let request =
-            Reserve { key: key.clone(), floor: 1, count: 5, max_mark: 1, token, create: true, note: None };
-        cache.reserve(&request).unwrap();
+        let cache = behind.open(dir.path());
+        cache.reserve(&window(&key)).unwrap();
         // More than twice what the cache holds then.
         cache.inner.top_up(&Wish { key: key.clone(), count: 1 << 40, limit: MAX_MARK }).unwrap();
         cache.raise(&key, 1 << 50).unwrap();
@@ -255,27 +262,10 @@ mod tests {
     fn whoever_waits_while_another_caller_asks_finds_enough_afterwards() {
         let (dir, key) = (tempfile::tempdir().unwrap(), Key::slot(10, 7));
         let behind = Watched { awaits: 2, ..Watched::default() };
-        let upstream = behind.clone();
-        let cache = Cache::builder(dir.path())
-            .before_ledger("behind:", move || Ok(Box::new(upstream.clone())))
-            .unwrap();
-        behind.cache.set(Arc::downgrade(&cache.inner)).unwrap();
-        let reserve = || {
-            let token = Token::random().unwrap();
-            let request = Reserve {
-                key: key.clone(),
-                floor: 1,
-                count: 5,
-                max_mark: 100,
-                token,
-                create: true,
-                note: None,
-            };
-            cache.reserve(&request).unwrap()
-        };
+        let cache = behind.open(dir.path());
         thread::scope(|scope| {
             for _ in 0..3 {
-                scope.spawn(reserve);
+                scope.spawn(|| cache.reserve(&window(&key)).unwrap());
             }
         });
         assert_eq!(*behind.asked.lock().unwrap(), [("reserve", true)]);

@@ -37,6 +37,25 @@ fn used() -> (TempDir, Behind) {
     (dir, behind)
 }
 
+/// Such a directory, whose older state was put back after it was used once more.
+fn older() -> (TempDir, Behind) {
+    let (dir, behind) = used();
+    let kept = TempDir::new().unwrap();
+    copy(dir.path(), kept.path());
+    got(&open(dir.path(), &behind), &numbers("orders", 100));
+    put_back(kept.path(), dir.path());
+    (dir, behind)
+}
+
+/// Without a call, the cache learns that it is an older copy, and that it was used.
+fn is_found_out(cache: &Cache) {
+    until("it to be found out", || cache.realm_id().is_err());
+    match cache.reserve(&numbers("orders", 100)) {
+        Err(LedgerError::Unfit(text)) => says(&text, &["older copy", "minted again", "start again"]),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn a_copied_directory_is_refused_with_or_without_the_ledger_behind() {
     let (dir, behind) = used();
@@ -121,22 +140,13 @@ fn nothing_that_an_older_state_held_is_had_or_given_back_under_the_token_that_it
 
 #[test]
 fn an_older_state_that_is_found_out_after_it_was_used_ends_everything() {
-    let (dir, behind) = used();
-    let kept = TempDir::new().unwrap();
-    copy(dir.path(), kept.path());
-    got(&open(dir.path(), &behind), &numbers("orders", 100));
-    put_back(kept.path(), dir.path());
+    let (dir, behind) = older();
     behind.cut();
     let cache = open(dir.path(), &behind);
     // The repetition that, as the documentation says, cannot be noticed.
     assert_eq!(got(&cache, &numbers("orders", 100)), (100, 200));
     behind.heal();
-    // No call is needed for that.
-    until("it to be found out", || cache.realm_id().is_err());
-    match cache.reserve(&numbers("orders", 100)) {
-        Err(LedgerError::Unfit(text)) => says(&text, &["older copy", "minted again", "start again"]),
-        other => panic!("{other:?}"),
-    }
+    is_found_out(&cache);
     drop(cache);
     let cache = open(dir.path(), &behind);
     assert_eq!(got(&cache, &numbers("orders", 100)), (400, 500), "what it held is gone");
@@ -145,21 +155,13 @@ fn an_older_state_that_is_found_out_after_it_was_used_ends_everything() {
 /// Until the opening has ended, whatever the ledger behind has answered by then.
 #[test]
 fn an_older_state_that_is_used_while_the_ledger_behind_counts_its_opening_ends_everything() {
-    let (dir, behind) = used();
-    let kept = TempDir::new().unwrap();
-    copy(dir.path(), kept.path());
-    got(&open(dir.path(), &behind), &numbers("orders", 100));
-    put_back(kept.path(), dir.path());
+    let (dir, behind) = older();
     let others = Arc::new(Barrier::new(2));
     *behind.openings_meet.lock().unwrap() = Some(Arc::clone(&others));
     let cache = open(dir.path(), &behind);
     assert_eq!(got(&cache, &numbers("orders", 100)), (100, 200));
     others.wait();
-    until("it to be found out", || cache.realm_id().is_err());
-    match cache.reserve(&numbers("orders", 100)) {
-        Err(LedgerError::Unfit(text)) => says(&text, &["older copy", "minted again", "start again"]),
-        other => panic!("{other:?}"),
-    }
+    is_found_out(&cache);
 }
 
 #[test]
