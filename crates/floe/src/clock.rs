@@ -367,6 +367,7 @@ impl Steady {
             state: self.state,
             own: self.own(),
             heard: self.heard,
+            wait_ms: self.policy.wait_ms,
         }
     }
 }
@@ -385,6 +386,8 @@ pub(crate) struct Now {
     /// The steady time without what a predecessor's mark has added.
     own: UnixMillis,
     pub(crate) heard: Heard,
+    /// See [`ClockPolicy`].
+    wait_ms: u64,
 }
 
 impl Now {
@@ -397,6 +400,20 @@ impl Now {
     /// How far the wall clock is ahead of the ledger's, where that is known.
     pub(crate) fn ledger_offset_ms(&self) -> Option<i64> {
         Some(self.heard.time()?.offset(self.wall, self.mono))
+    }
+
+    /// How far the steady time comes at least in the next `millis` milliseconds, if the wall clock is left alone.
+    pub(crate) fn comes(&self, millis: u64) -> u64 {
+        match self.state {
+            ClockState::Level | ClockState::Doubting(_) | ClockState::Contradicted(_) => millis,
+            ClockState::Waiting(behind) => millis.saturating_sub(behind),
+            ClockState::Holding(behind) => {
+                // At the end of a hold it waits, and loses all that is left of it.
+                let lost = millis.div_ceil(SLEW);
+                millis.saturating_sub(if behind.saturating_sub(lost) > self.wait_ms { lost } else { behind })
+            }
+            ClockState::Refused(_) | ClockState::Insane(_) => 0,
+        }
     }
 
     /// Why nothing may be minted, if so.

@@ -1,15 +1,16 @@
 //! The blocking driver: a thread that runs the [`Node`], a few that talk to the ledger, and the alarms of futures.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::clock::system::Stopwatch;
-use crate::clock::{Clock, Stamp, Watcher};
+use crate::clock::{Clock, Now, Stamp, Watcher};
 use crate::error::{MintError, Stopped};
 use crate::ledger::{Ledger, LedgerError, MAX_MARK, Reply, Reserve};
 use crate::name::Name;
@@ -21,6 +22,7 @@ use crate::sync::lock_std as lock;
 use crate::ticket::Ticket;
 use crate::time::{MonoMillis, UnixMillis};
 use crate::wait::Alarms;
+use crate::wakes::{Hold, Locked};
 
 mod alarms;
 
@@ -91,10 +93,10 @@ impl Shared {
         self.clock.stamp().map_err(|refusal| MintError::Stopped(Stopped::clock(refusal)))
     }
 
-    /// A stamp, read now.
-    pub(crate) fn look(&self) -> Result<Stamp, MintError> {
+    /// A look at the clock.
+    pub(crate) fn look(&self) -> Result<Now, MintError> {
         let now = self.clock.look();
-        now.refusal().map_or(Ok(now.stamp), |refusal| Err(MintError::Stopped(Stopped::clock(refusal))))
+        now.refusal().map_or(Ok(now), |refusal| Err(MintError::Stopped(Stopped::clock(refusal))))
     }
 
     pub(crate) fn invalidate(&self) {
@@ -102,13 +104,15 @@ impl Shared {
         self.signal.raise();
     }
 
-    pub(crate) fn node(&self) -> MutexGuard<'_, Node> {
-        lock(&self.node)
+    pub(crate) fn node(&self) -> Locked<'_, Node> {
+        Locked::new(&self.node)
     }
 
     /// Puts a caller in a name's queue. The caller's own thread does the node's work for it, so that a trip to the
     /// ledger wakes one thread, not two; and none if the ledger answers at once.
     pub(crate) fn enqueue(&self, name: &Name, ticket: &Arc<Ticket>, caller: Caller) -> Result<(), MintError> {
+        // Whoever is woken comes after the calls are handed out.
+        let _wakes = Hold::new();
         let queue = || {
             let mut node = self.node();
             let asks = node.enqueue(name, ticket, &self.clock)?;
@@ -145,6 +149,7 @@ impl Shared {
     /// Does work in which the node may panic. If the node finds an error of its own, all callers must learn it, not only
     /// this thread.
     fn guarded<T>(&self, work: impl FnOnce() -> T) -> Result<T, Stopped> {
+        let _wakes = Hold::new();
         catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
             let cause = Stopped::other(own_error(&*panic));
             self.node().stop(&cause);
@@ -163,8 +168,7 @@ impl Shared {
             true => self.no_answer(&mut self.node()),
             false => {
                 let left = due.map_or(0, |due| due.since(self.clock.look().stamp.time()));
-                let millis = u64::try_from(left).unwrap_or(0).max(10);
-                MintError::Busy { retry: Duration::from_millis(millis) }
+                busy(u64::try_from(left).unwrap_or(0))
             }
         })
     }
@@ -191,8 +195,8 @@ impl Shared {
         }
     }
 
-    /// Steps the node and wakes due futures. Returns the number of new calls to the ledger, and after how many
-    /// milliseconds to come back.
+    /// Steps the node and wakes due futures. Returns how many calls to the ledger are queued, if there are new ones, and
+    /// after how many milliseconds to come back.
     pub(crate) fn look_around(&self) -> (usize, Option<u64>) {
         let mut node = self.node();
         node.step(&self.clock);
@@ -205,14 +209,15 @@ impl Shared {
         (calls, [deadline, alarm].into_iter().flatten().min())
     }
 
-    /// Queues the node's calls for the ledger's threads. Returns how many there are.
-    fn queue_calls(&self, node: MutexGuard<'_, Node>) -> usize {
+    /// Queues the node's calls for the ledger's threads. Returns how many are queued then; 0 if the node has none.
+    fn queue_calls(&self, node: Locked<'_, Node>) -> usize {
         let calls = take_calls(node);
-        let count = calls.len();
-        if count > 0 {
-            lock(&self.work).calls.extend(calls);
+        if calls.is_empty() {
+            return 0;
         }
-        count
+        let mut work = lock(&self.work);
+        work.calls.extend(calls);
+        work.calls.len()
     }
 
     /// Queues calls, and a name whose callers are to be gathered, and wakes the ledger's threads for them.
@@ -249,6 +254,7 @@ impl Shared {
     }
 
     fn run(&self) {
+        self.serve();
         loop {
             let millis = self.guarded(|| self.turn()).unwrap_or(None);
             let over = lock(&self.work).over;
@@ -262,8 +268,10 @@ impl Shared {
     }
 
     fn talk(&self) {
+        self.serve();
         let mut gathering = None;
         while let Some(call) = self.next_call(gathering.take()) {
+            let _wakes = Hold::new();
             match self.guarded(|| self.answer(call)) {
                 Ok(gathers) => gathering = gathers,
                 Err(_) => self.signal.raise(),
@@ -272,8 +280,8 @@ impl Shared {
         }
     }
 
-    /// Queues the node's calls on a thread that takes a call next. So the first call wakes no other thread.
-    fn queue_and_go_on(&self, node: MutexGuard<'_, Node>) {
+    /// Queues the node's calls on a thread that takes a call next. So one call wakes no other thread.
+    fn queue_and_go_on(&self, node: Locked<'_, Node>) {
         if self.queue_calls(node) > 1 {
             self.work_is_there.notify_all();
         }
@@ -320,7 +328,7 @@ impl Shared {
         match op {
             Op::Count(request) => {
                 let (well, gathers) = reserve(&request, |ledger, request| ledger.count(request));
-                // The callers have been woken. This thread makes the next call.
+                // The callers are woken. This thread makes the next call.
                 if well {
                     return gathers;
                 }
@@ -363,13 +371,35 @@ impl Shared {
     pub(crate) fn ledger_calls(&self) -> LedgerCalls {
         self.calls.snapshot()
     }
+
+    /// Notes that this thread serves this floe.
+    fn serve(&self) {
+        SERVES.set(self);
+    }
+
+    /// Whether this thread is one of those that serve this floe.
+    fn is_served_here(&self) -> bool {
+        std::ptr::eq(SERVES.get(), self)
+    }
+
+    /// Lets the threads end when no call is left.
+    fn let_go(&self) {
+        lock(&self.work).over = true;
+        self.work_is_there.notify_all();
+        self.signal.raise();
+    }
 }
 
 impl Watcher for Shared {
     fn clock_moved(&self) {
-        self.node().wake_minters();
         self.signal.raise();
+        self.node().wake_minters();
     }
+}
+
+/// The error for a caller that had better come again in so many milliseconds. It is not told to come at once.
+pub(crate) fn busy(millis: u64) -> MintError {
+    MintError::Busy { retry: Duration::from_millis(millis.max(10)) }
 }
 
 /// How long more callers are waited for after a trip of so many microseconds.
@@ -378,7 +408,7 @@ fn moment_after(micros: u64) -> Duration {
 }
 
 /// The calls that the node wants to be made.
-fn take_calls(mut node: MutexGuard<'_, Node>) -> Vec<Call> {
+fn take_calls(mut node: Locked<'_, Node>) -> Vec<Call> {
     std::iter::from_fn(|| node.poll_call()).collect()
 }
 
@@ -414,10 +444,17 @@ fn own_error(panic: &(dyn Any + Send)) -> String {
     )
 }
 
+thread_local! {
+    /// What this thread serves, where it is one of a driver's.
+    static SERVES: Cell<*const Shared> = const { Cell::new(std::ptr::null()) };
+}
+
 /// The threads. Dropping them closes: generators stop first, then tails go back, then the threads end.
 pub(crate) struct Driver {
     shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Whoever closes holds it to the end, so that others who close meanwhile wait as long.
+    closing: Mutex<()>,
 }
 
 /// A generator's handle on the shared parts of its floe. It keeps the floe open, as a clone of it does.
@@ -448,7 +485,7 @@ pub(crate) const CLOSE_MS: u64 = 5_000;
 impl Driver {
     /// A driver without threads yet.
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        Self { shared: Arc::clone(shared), threads: Mutex::default() }
+        Self { shared: Arc::clone(shared), threads: Mutex::default(), closing: Mutex::default() }
     }
 
     pub(crate) fn start(&self) -> std::io::Result<()> {
@@ -465,38 +502,47 @@ impl Driver {
         Ok(())
     }
 
+    /// Stops minting, and asks the ledger to take tails back. A second time changes nothing.
+    fn end(&self) {
+        // Whoever is woken may close as well.
+        let _wakes = Hold::new();
+        let mut node = self.shared.node();
+        // Reservations that no thread has begun are dropped.
+        let unasked = take_reservations(&mut lock(&self.shared.work).calls);
+        unasked.iter().for_each(|call| node.handle_over(call.id));
+        node.close(&self.shared.clock);
+        self.shared.hand_out(take_calls(node), None);
+    }
+
     /// Stops minting, gives tails back, and ends the threads. Waits at most five seconds for the ledger.
     pub(crate) fn close(&self) {
-        let mut threads = lock(&self.threads);
+        if !lock(&self.threads).is_empty() {
+            self.end();
+        }
+        if self.shared.is_served_here() {
+            // A waker closes, on one of the threads that others would wait for. It makes the calls that are left when it
+            // comes back.
+            return self.shared.let_go();
+        }
+        let _closing = lock(&self.closing);
+        let threads = std::mem::take(&mut *lock(&self.threads));
         if threads.is_empty() {
             return;
         }
-        {
-            let mut node = self.shared.node();
-            // Reservations that no thread has begun are dropped.
-            let unasked = take_reservations(&mut lock(&self.shared.work).calls);
-            unasked.iter().for_each(|call| node.handle_over(call.id));
-            node.close(&self.shared.clock);
-        }
-        self.shared.signal.raise();
         let until = self.shared.mono().plus(CLOSE_MS);
-        let drained = loop {
-            let drained = self.shared.node().is_drained();
-            let now = self.shared.mono();
-            if drained || now >= until {
-                break drained;
+        let comes = |done: &dyn Fn() -> bool| loop {
+            let is_done = done();
+            if is_done || self.shared.mono() >= until {
+                break is_done;
             }
             // The driver's thread may take the signal instead, so look again soon.
             thread::park_timeout(Duration::from_millis(1));
         };
-        lock(&self.shared.work).over = true;
-        self.shared.work_is_there.notify_all();
-        self.shared.signal.raise();
-        let handles = std::mem::take(&mut *threads);
-        if drained {
-            // The last floe may be dropped by a future's waker, which the driver's own thread runs.
-            let this = thread::current().id();
-            for handle in handles.into_iter().filter(|handle| handle.thread().id() != this) {
+        let drained = comes(&|| self.shared.node().is_drained());
+        self.shared.let_go();
+        for handle in threads.into_iter().filter(|_| drained) {
+            // It may be in a waker, which is foreign code.
+            if comes(&|| handle.is_finished()) {
                 // A thread that panicked has already reported its panic.
                 let _ = handle.join();
             }

@@ -17,6 +17,7 @@ use crate::form::Form;
 use crate::formed::Formed;
 use crate::generator::Generator;
 use crate::handle::{Handle, TextMinter};
+use crate::keys::key_names;
 use crate::layout::Layout;
 use crate::ledger::{self, Beginning, Key, Ledger, LedgerError, Memory, Reply, Reserve};
 use crate::name::{Name, NameError};
@@ -26,6 +27,7 @@ use crate::settings::{NameOptions, WorkerChoice};
 use crate::stream::{Start, Stream};
 use crate::sync::lock_std as lock;
 use crate::time::UnixMillis;
+use crate::wakes::Hold;
 use crate::{Id, IdRepr, WideId};
 
 mod builder;
@@ -34,7 +36,7 @@ mod kinds;
 mod status;
 
 pub use builder::Builder;
-use defining::{begin_position, served};
+use defining::{begin_position, check_form, served};
 pub use kinds::KindRegistry;
 
 /// A ledger, a clock, and the names that mint from them.
@@ -438,7 +440,10 @@ impl Floe {
             done
         };
         let mut done: Vec<_> = thread::scope(|scope| {
-            let others: Vec<_> = (1..DEFINED_AT_ONCE.min(names.len())).map(|_| scope.spawn(work)).collect();
+            // With fewer threads than that, where the system has no more, it takes longer.
+            let others = (1..DEFINED_AT_ONCE.min(names.len()))
+                .map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
+                .collect::<Vec<_>>();
             let mut done = work();
             for other in others {
                 done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
@@ -479,9 +484,9 @@ impl Floe {
         let position = begin_position(name, definition, first)?;
         let mut begun = None;
         let handle = self.define_then(name, definition, options, || {
-            if self.ledger().definition(name)?.is_none() {
+            if self.heard(self.ledger().definition(name))?.is_none() {
                 let token = self.inner.shared.node().token();
-                begun = Some(ledger::begin(self.ledger(), name, position, token)?);
+                begun = Some(self.heard(ledger::begin(self.ledger(), name, position, token))?);
             }
             Ok(())
         })?;
@@ -497,7 +502,7 @@ impl Floe {
     ///
     /// The IDs are unique by themselves: nothing is reserved for them, so no mark can be missed. The ledger only makes
     /// sure that the name has the same definition on every node. Until [`bind_late`](Self::bind_late) has succeeded,
-    /// that depends on equal configurations.
+    /// that depends on equal configurations. Meanwhile [`define`](Self::define) returns the same handle, and binds nothing.
     ///
     /// ```
     /// use floe::{Floe, Name, ledger::Memory};
@@ -512,9 +517,12 @@ impl Floe {
     /// ```
     ///
     /// # Errors
-    /// [`DefineError`]; `Invalid` if the kind needs a ledger.
+    /// [`DefineError`]; `Invalid` if the kind needs a ledger, or if its form is sealed and has no key to seal with.
     pub fn define_unbound(&self, name: &Name, definition: &Definition) -> Result<Handle, DefineError> {
         definition.check()?;
+        check_form(definition)?;
+        // A name that leaves no room for its keys could never be bound.
+        key_names(name, definition)?;
         let mut names = lock(&self.inner.names);
         if let Some(handle) = served(&names, name, definition)? {
             return Ok(handle);
@@ -527,15 +535,18 @@ impl Floe {
         Ok(handle)
     }
 
-    /// Binds a name that [`define_unbound`](Self::define_unbound) has served. If the ledger has another definition, the
-    /// floe stops serving the name, and the caller must drop its handles. [`define_unbound`](Self::define_unbound) has
-    /// an example.
+    /// Binds a name that [`define_unbound`](Self::define_unbound) has served. If the ledger has another definition or
+    /// another sealing key, or if the name was retired, the floe stops serving the name, and the caller must drop its
+    /// handles. [`define_unbound`](Self::define_unbound) has an example.
     ///
     /// # Errors
     /// [`DefineError`], as for [`define`](Self::define).
     pub fn bind_late(&self, name: &Name, definition: &Definition) -> Result<(), DefineError> {
-        let bound = self.bind(name, definition);
-        if matches!(bound, Err(DefineError::Mismatch { .. })) {
+        let bound = self.bind_with_keys(name, definition, || Ok(()));
+        if let Err(
+            DefineError::Mismatch { .. } | DefineError::AnotherKey { .. } | DefineError::Retired { .. },
+        ) = bound
+        {
             lock(&self.inner.names).remove(name);
         }
         bound
@@ -560,6 +571,8 @@ impl Floe {
     /// ```
     pub fn unload(&self, name: &Name) -> bool {
         let shared = &self.inner.shared;
+        // Whoever is woken may define names.
+        let _wakes = Hold::new();
         // Under the lock under which names are made.
         let mut names = lock(&self.inner.names);
         let Some(handle) = names.get(name) else { return true };
@@ -617,7 +630,7 @@ impl Floe {
         }
         let token = inner.shared.node().token();
         let request = Reserve::beginning(Key::name(name), position, token, false);
-        Ok(match inner.shared.ledger.reserve(&request)? {
+        Ok(match self.heard(inner.shared.ledger.reserve(&request))? {
             Reply::Refused { mark, .. } => Beginning::Earlier { mark },
             Reply::Got { .. } => Beginning::Here,
         })
@@ -637,8 +650,7 @@ impl Floe {
     /// # Errors
     /// [`DefineError`]; `Definition` if a newer floe has bound the name to a definition that this version cannot read.
     pub fn stored(&self, name: &Name) -> Result<Option<Definition>, DefineError> {
-        let stored =
-            self.inner.shared.ledger.definition(name).inspect_err(|error| self.on_ledger_error(error))?;
+        let stored = self.heard(self.ledger().definition(name))?;
         Ok(stored.map(|text| text.parse()).transpose()?)
     }
 
@@ -666,6 +678,11 @@ impl Floe {
         }
     }
 
+    /// Passes on what the ledger answered, once every name is stopped if the ledger must not be used any more.
+    fn heard<T>(&self, answer: Result<T, LedgerError>) -> Result<T, LedgerError> {
+        answer.inspect_err(|error| self.on_ledger_error(error))
+    }
+
     /// Asks for the ledger's clock now, so that a process whose clock is wrong can say so when it starts. Without this
     /// call, floe asks before it reserves the first window.
     ///
@@ -688,7 +705,7 @@ impl Floe {
             return Ok(None);
         }
         let asked = shared.clock.look();
-        let said = shared.ledger.clock()?;
+        let said = self.heard(shared.ledger.clock())?;
         let now = shared.clock.hear(said, asked.mono, asked.stamp.era());
         shared.signal.raise();
         match shared.node().apart(&now) {
@@ -719,7 +736,8 @@ impl Floe {
     /// has taken them, at most five seconds. What the ledger has not taken by then is skipped.
     ///
     /// Dropping the last clone of an open floe blocks in the same way. Async programs therefore await
-    /// [`close_async`](Self::close_async) first.
+    /// [`close_async`](Self::close_async) first. A waker that closes or drops it on one of the floe's own threads does
+    /// not block: the threads end after it.
     ///
     /// ```
     /// use floe::{Floe, ledger::Memory};
@@ -753,11 +771,10 @@ impl Floe {
     /// The realm's id; empty until the ledger has answered once.
     fn realm_id(&self) -> String {
         let Inner { shared, realm_id, .. } = &*self.inner;
-        match (realm_id.get(), shared.ledger.realm_id()) {
-            (Some(id), _) => id.clone(),
-            (None, Ok(id)) => realm_id.get_or_init(|| id).clone(),
-            (None, Err(_)) => String::new(),
+        if let Some(id) = realm_id.get() {
+            return id.clone();
         }
+        shared.ledger.realm_id().map_or_else(|_| String::new(), |id| realm_id.get_or_init(|| id).clone())
     }
 
     /// Returns the time of the steady clock, by which IDs are minted. It is the `steady` of [`status`](Self::status),

@@ -4,17 +4,18 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::batch::{Batch, fill, until_error};
-use crate::clock::{Clock, Stamp};
+use crate::clock::{Clock, ClockState, SLEW, Stamp};
 use crate::cursor::{Draw, Drawn};
-use crate::driver::Link;
+use crate::driver::{Link, busy};
 use crate::error::MintError;
 use crate::layout::{Layout, LayoutError, Parts};
 use crate::mutation::mutate;
 use crate::name::Name;
 use crate::segment::check_count;
+use crate::shared_cursor::BlockReason;
 use crate::stream::{Chunk, Stream};
-use crate::time::UnixMillis;
-use crate::wait::{self, Attempt, Step, Waiters};
+use crate::time::{MonoMillis, UnixMillis};
+use crate::wait::{self, Alarms, Attempt, Step, Waiters};
 use crate::{Id, IdRepr};
 
 /// Mints snowflake IDs under one name, from any number of threads.
@@ -233,7 +234,8 @@ impl<I: IdRepr> Generator<I> {
     /// ```
     ///
     /// # Errors
-    /// [`MintError`]; `Count` says how many IDs one call can mint.
+    /// [`MintError`]; `Count` says how many IDs one call can mint. `Busy` comes at once if the batch cannot be had within
+    /// that wait, and says when it can.
     pub fn mint_many(&self, count: u64) -> Result<Batch<I>, MintError> {
         if let Some(batch) = self.try_mint_many(count)? {
             return Ok(batch);
@@ -362,7 +364,8 @@ impl<I: IdRepr> Generator<I> {
     }
 
     /// Returns the largest count for one call. It is what half a window holds, or what comes due within
-    /// [`Builder::max_wait`](crate::Builder::max_wait) if that is less.
+    /// [`Builder::max_wait`](crate::Builder::max_wait) if that is less. While the clock is slowed down, after it was set back, a
+    /// call that waits so long mints up to a twentieth less, and says so.
     ///
     /// ```
     /// use floe::{Floe, Layout, ledger::Memory};
@@ -475,7 +478,8 @@ impl<I: IdRepr> Minter<I> {
     }
 }
 
-/// A draw of consecutive positions, and the wait until the last of them is due.
+/// A draw of consecutive positions, and the wait until the last of them is due. What is drawn is due while the caller
+/// still waits: what it did not get would be lost to all.
 struct MintMany<'a, I: IdRepr> {
     generator: &'a Generator<I>,
     count: u64,
@@ -484,11 +488,13 @@ struct MintMany<'a, I: IdRepr> {
     needs_window: bool,
     /// When the clock allows it, if the last attempt waited for the clock.
     due: Option<UnixMillis>,
+    /// The end of the caller's patience, from the first attempt on.
+    until: Option<MonoMillis>,
 }
 
 impl<'a, I: IdRepr> MintMany<'a, I> {
     fn new(generator: &'a Generator<I>, count: u64) -> Self {
-        Self { generator, count, drawn: None, needs_window: false, due: None }
+        Self { generator, count, drawn: None, needs_window: false, due: None, until: None }
     }
 }
 
@@ -496,18 +502,38 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
     type Output = Drawn;
 
     fn attempt(&mut self) -> Result<Step<Drawn>, MintError> {
-        let Self { generator, count, drawn, needs_window, due } = self;
+        let Self { generator, count, drawn, needs_window, due, until: patience } = self;
         let (stream, shared) = (&generator.stream, &generator.shared);
-        let stamp = shared.look()?;
+        let now = shared.look()?;
+        let stamp = now.stamp;
+        // Read after the clock, so that what is left is no less than this.
+        let mono = shared.mono();
+        let until_then = *patience.get_or_insert_with(|| mono.plus(shared.max_wait_ms));
+        let left = until_then.since(mono);
         let until = |due: UnixMillis| u64::try_from(due.since(stamp.time())).unwrap_or(0);
         // A batch that was drawn before the era ended is not handed out.
         *drawn = drawn.take().filter(|(_, era)| mutate!(*era == stamp.era(), BatchOutlivesItsEra => true));
         if drawn.is_none() {
-            let further = shared.max_wait_ms / stream.layout.tick_millis();
-            let draw = stream.draw(stamp, *count, true, if *count > 1 { further } else { 0 })?;
+            let further = match *count {
+                1 => 0,
+                _ => stream.ticks_within(stamp.time(), now.comes(left)),
+            };
+            let draw = stream.draw(stamp, *count, true, further)?;
             (*needs_window, *due) = (draw == Draw::NeedRange, None);
             match draw {
                 Draw::Got(got) => *drawn = Some((got, stamp.era())),
+                Draw::Later(position) if *count > 1 => {
+                    // It will not be due in time: the clock and the end of the patience come nearer at one rate. Where the
+                    // clock is slower for longer than callers wait, too large a batch never is.
+                    let comes = now.comes(shared.max_wait_ms);
+                    let holds_on = matches!(now.state, ClockState::Holding(behind) if behind > shared.max_wait_ms / SLEW);
+                    let (surely, at_best) = stream.most_within(comes);
+                    if holds_on && *count > at_best {
+                        return Err(MintError::Count { asked: *count, max: surely });
+                    }
+                    let last = until(stream.due(position + *count - 1));
+                    return Err(busy(last.saturating_sub(now.comes(shared.max_wait_ms))));
+                }
                 Draw::Later(position) => {
                     let at = stream.due(position);
                     *due = Some(at);
@@ -527,6 +553,10 @@ impl<I: IdRepr> Attempt for MintMany<'_, I> {
                 {
                     0 => Ok(Step::Ready(got)),
                     millis => {
+                        // Once the floe is closed, nobody wakes a future at its time.
+                        if let Some(BlockReason::Stopped(stopped)) = stream.shared.trouble() {
+                            return Err(MintError::Stopped(stopped));
+                        }
                         (*drawn, *due) = (Some((got, era)), Some(at));
                         Ok(Step::Wait { millis: Some(millis) })
                     }

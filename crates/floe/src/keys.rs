@@ -3,7 +3,7 @@
 
 use crate::definition::Definition;
 use crate::form::{Form, KeyId};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, LedgerError};
 use crate::name::Name;
 use crate::opening::DefineError;
 
@@ -68,11 +68,20 @@ impl Definition {
     /// # Errors
     /// `AnotherKey` if a key differs; `Unavailable` if the ledger does not answer.
     pub fn check_keys(&self, name: &Name, ledger: &dyn Ledger) -> Result<(), DefineError> {
-        for (_, key, text) in key_names(name, self)? {
-            if let Some(stored) = ledger.definition(&key)? {
-                same_key(name, &key, &stored, &text)?;
-            }
-        }
-        Ok(())
+        check_keys(name, self, |key| ledger.definition(key))
     }
+}
+
+/// [`Definition::check_keys`] by what `stored` reads in the ledger.
+pub(crate) fn check_keys(
+    name: &Name,
+    definition: &Definition,
+    stored: impl Fn(&Name) -> Result<Option<String>, LedgerError>,
+) -> Result<(), DefineError> {
+    for (_, key, text) in key_names(name, definition)? {
+        if let Some(stored) = stored(&key)? {
+            same_key(name, &key, &stored, &text)?;
+        }
+    }
+    Ok(())
 }

@@ -20,7 +20,9 @@ pub(crate) mod mark;
 mod memory;
 
 pub use beginning::{Beginning, begin};
-pub use ending::{EndError, all_retired, end_on, ends_on, last_day_of, retire, retired, retirement_of};
+pub use ending::{
+    EndError, all_retired, end_of, end_on, ends_on, last_day_of, retire, retired, retirement_of,
+};
 pub use mark::Mark;
 pub use memory::Memory;
 

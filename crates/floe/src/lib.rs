@@ -97,6 +97,7 @@ mod texts;
 mod ticket;
 mod time;
 mod wait;
+mod wakes;
 mod written;
 
 pub use batch::{Batch, DatedBatch};

@@ -104,7 +104,7 @@ impl Name {
     /// # Errors
     /// `TooLong` if it is longer than a name may be.
     pub(crate) fn of_end(&self) -> Result<Self, NameError> {
-        self.of_key("until")
+        self.of_key(END)
     }
 
     /// Makes a name, or a note about one ([`is_note`](Self::is_note)), from the text that another process gave its
@@ -137,6 +137,9 @@ impl Name {
 
 /// Marks a note; no name contains it.
 pub(crate) const NOTE: char = '*';
+
+/// Stands behind the mark of the note of a name's last day, where the note of a key has the key's number.
+pub(crate) const END: &str = "until";
 
 /// Whether a character is invisible, or reverses the order of the text after it: two names would look alike, and a log
 /// line would mislead. These are Unicode's format characters and its default-ignorable ones, as far as text has them.

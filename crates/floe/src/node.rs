@@ -281,6 +281,10 @@ impl Node {
             self.groups.len() - 1
         });
         self.groups[at].add(stream);
+        if let Some(stopped) = &self.stopped {
+            // It was being bound while the node stopped.
+            self.groups[at].stop(stopped);
+        }
     }
 
     /// Wakes the calls that wait for their tick.
@@ -296,6 +300,9 @@ impl Node {
     pub(crate) fn add_segment(&mut self, mut segment: SegmentState) {
         if let Some(mark) = self.past.take(segment.key()) {
             segment.was_at(mark);
+        }
+        if let Some(stopped) = &self.stopped {
+            segment.stop(stopped);
         }
         segment.numbers.shared.enlist(&self.wake_list, self.next_segment);
         self.segments.insert(self.next_segment, segment);
@@ -378,17 +385,11 @@ impl Node {
 
     /// Does what is due now, by the clock and by the requests of the minting side.
     pub(crate) fn step(&mut self, clock: &Clock) {
-        let wanted = self.wake_list.take();
-        if let Some(stopped) = &self.stopped {
-            // A name that was being bound while the node stopped learns it here.
-            self.groups.iter().for_each(|group| group.stop(stopped));
-            return wanted
-                .iter()
-                .filter_map(|number| self.segments.get(number))
-                .for_each(|segment| segment.stop(stopped));
+        if self.stopped.is_some() {
+            return;
         }
         let now = clock.look();
-        self.busy_segments.extend(wanted);
+        self.busy_segments.extend(self.wake_list.take());
         if now.stamp.era() != self.era {
             // All discard what they hold.
             self.era = now.stamp.era();

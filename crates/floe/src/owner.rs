@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::str::FromStr;
 
 use crate::time::UnixMillis;
@@ -60,7 +61,7 @@ impl Owner {
             host: word(&read("/proc/sys/kernel/hostname")),
             boot: read("/proc/sys/kernel/random/boot_id"),
             pid,
-            started: started(pid).unwrap_or(0),
+            started: started(PROC, pid).ok().flatten().unwrap_or(0),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             machine: machine_id().map(|id| word(&id)).unwrap_or_default(),
             pids: fs::read_link("/proc/self/ns/pid")
@@ -93,7 +94,7 @@ impl Owner {
             return false;
         }
         match self.boot == other.boot {
-            true => started(self.pid) != Some(self.started),
+            true => self.runs(PROC) == Some(false),
             // The machine was rebooted. Containers of two machines may share their names and their namespaces' numbers.
             false => !self.machine.is_empty() && self.machine == other.machine && self.pids == ALL_PIDS,
         }
@@ -118,8 +119,15 @@ impl Owner {
     /// ```
     pub fn is_alive(&self) -> Option<bool> {
         let here = Self::this_process("");
-        (self.is_beside(&here) && !self.boot.is_empty())
-            .then(|| self.boot == here.boot && started(self.pid) == Some(self.started))
+        match self.is_beside(&here) && !self.boot.is_empty() {
+            true if self.boot == here.boot => self.runs(PROC),
+            known => known.then_some(false),
+        }
+    }
+
+    /// Whether the process runs, in this boot, by what the directory `proc` shows; `None` if it shows too little.
+    fn runs(&self, proc: &str) -> Option<bool> {
+        started(proc, self.pid).ok().map(|now| now == Some(self.started))
     }
 }
 
@@ -135,13 +143,31 @@ fn machine_id() -> Option<String> {
     ["/etc/machine-id", "/var/lib/dbus/machine-id"].iter().filter_map(read).find(|id| !id.is_empty())
 }
 
-/// When a process started (proc_pid_stat(5), field 22), if it runs.
-fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command's name, in parentheses, may contain anything; state is the first field behind it.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    (fields.next()? != "Z").then_some(())?;
-    fields.nth(18)?.parse().ok()
+/// Where the system shows its processes (proc(5)).
+const PROC: &str = "/proc";
+
+/// When a process started (proc_pid_stat(5), field 22), or `None` if it has ended.
+///
+/// # Errors
+/// If that cannot be known: no descriptor is free, or the process belongs to another user and `proc` hides those
+/// (`hidepid`). One setting hides it as if it had ended. It hides the first process, too, which never ends.
+fn started(proc: &str, pid: u32) -> io::Result<Option<u64>> {
+    let stat = match fs::read_to_string(format!("{proc}/{pid}/stat")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return match fs::read(format!("{proc}/1/stat")) {
+                Err(first) if first.kind() == ErrorKind::NotFound => Err(first),
+                _ => Ok(None),
+            };
+        }
+        stat => stat?,
+    };
+    let read = || {
+        // The command's name, in parentheses, may contain anything; state is the first field behind it.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        let (state, started) = (fields.next()?, fields.nth(18)?.parse().ok()?);
+        Some((state != "Z").then_some(started))
+    };
+    read().ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
 fn word(text: &str) -> String {
@@ -272,8 +298,41 @@ mod tests {
         while !fs::read_to_string(&stat).unwrap().contains(") Z ") {
             std::thread::yield_now();
         }
-        assert_eq!(started(child.id()), None);
+        assert_eq!(started(PROC, child.id()).unwrap(), None);
         child.wait().unwrap();
+    }
+
+    /// Its slot would be taken while it runs.
+    #[test]
+    fn a_process_that_is_hidden_has_not_ended() {
+        let here = Owner::this_process("");
+        let dir = std::env::temp_dir().join(format!("floe-{}-{}", here.pid, here.started));
+        let proc = dir.to_str().unwrap();
+        let show = |pid: u32, stat: &str| {
+            fs::create_dir_all(format!("{proc}/{pid}")).unwrap();
+            fs::write(format!("{proc}/{pid}/stat"), stat).unwrap();
+        };
+        assert_eq!(here.runs(proc), None, "nor is the first process shown");
+        show(1, "1 (init) S");
+        assert_eq!(here.runs(proc), Some(false), "only this one is not");
+        fs::remove_file(format!("{proc}/1/stat")).unwrap();
+        fs::create_dir(format!("{proc}/1/stat")).unwrap();
+        assert_eq!(here.runs(proc), Some(false), "the first process may not be read, but it is not hidden");
+        let stat = |state: &str| format!("7 (a) b) {state} {}{} 0", "0 ".repeat(18), here.started);
+        for (stat, runs) in [
+            (stat("S"), Some(true)),
+            (stat("Z"), Some(false)),
+            (String::new(), None),
+            (stat("S 1"), Some(false)),
+        ] {
+            show(here.pid, &stat);
+            assert_eq!(here.runs(proc), runs, "{stat}");
+        }
+        // Whatever else keeps the file from being read.
+        fs::remove_file(format!("{proc}/{}/stat", here.pid)).unwrap();
+        fs::create_dir(format!("{proc}/{}/stat", here.pid)).unwrap();
+        assert_eq!(here.runs(proc), None);
+        fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]

@@ -173,6 +173,26 @@ impl Stream {
         Some(self.layout.time_of(tick))
     }
 
+    /// How many ticks begin within `millis` milliseconds after a time.
+    pub(crate) fn ticks_within(&self, time: UnixMillis, millis: u64) -> u64 {
+        let into = self.layout.tick_at(time).map_or(0, |tick| time.since(self.layout.time_of(tick)));
+        u64::try_from(into).unwrap_or(0).saturating_add(millis) / self.layout.tick_millis()
+    }
+
+    /// How many positions come due within `millis` milliseconds, where nothing is drawn ahead: surely, and at best.
+    pub(crate) fn most_within(&self, millis: u64) -> (u64, u64) {
+        let (tick, per_tick) = (self.layout.tick_millis(), self.layout.per_tick());
+        // How much of the first tick may be skipped.
+        let skipped = match self.start {
+            Start::Zero => 0,
+            Start::Random(below) => below - 1,
+            Start::Rolling => per_tick - 1,
+        };
+        let positions =
+            |ticks: u64| self.ahead_ticks.saturating_add(ticks).saturating_add(1).saturating_mul(per_tick);
+        (positions(millis / tick) - skipped, positions(millis.div_ceil(tick)))
+    }
+
     /// Draws up to `count` positions (all if `whole`), from ticks at most `further` ticks past what may run ahead.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::error::MintError;
 use crate::mutation::mutate;
 use crate::time::MonoMillis;
+use crate::wakes;
 
 /// The list of callers that wait, to be woken together.
 #[derive(Default)]
@@ -36,11 +37,13 @@ impl Waiters {
     pub(crate) fn wake(&self) {
         mutate!(WaitersNotWoken => return);
         let wakers = std::mem::take(&mut self.lock().wakers);
-        wakers.into_values().for_each(Waker::wake);
+        wakes::wake(wakers.into_values());
     }
 
     /// Puts `waker` on the list, in the place of `ticket`'s earlier one.
     fn join(&self, ticket: &mut u64, waker: &Waker) -> Result<(), MintError> {
+        // Cloned before the lock is taken, and dropped after it: what that does is the executor's.
+        let waker = waker.clone();
         let mut waiting = self.lock();
         if *ticket == 0 {
             waiting.last += 1;
@@ -49,7 +52,9 @@ impl Waiters {
         if waiting.wakers.len() >= MOST_WAITING && !waiting.wakers.contains_key(ticket) {
             return Err(MintError::Busy { retry: Duration::from_millis(100) });
         }
-        waiting.wakers.insert(*ticket, waker.clone());
+        let earlier = waiting.wakers.insert(*ticket, waker);
+        drop(waiting);
+        drop(earlier);
         Ok(())
     }
 
@@ -60,7 +65,8 @@ impl Waiters {
     }
 
     fn leave(&self, ticket: u64) {
-        self.lock().wakers.remove(&ticket);
+        let waker = self.lock().wakers.remove(&ticket);
+        drop(waker);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {

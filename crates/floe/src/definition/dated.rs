@@ -114,7 +114,7 @@ fn written(shape: &DatedShape, day: Date) -> String {
 
 /// The parts of a dated name's ID.
 fn pieces(text: &str, shape: &DatedShape, day: Date, number: u64) -> String {
-    let digits = text.strip_prefix(shape.prefix()).unwrap_or(text);
+    let digits = shape.without_prefix(text);
     let period = shape.date().period();
     let mut lines =
         format!("the date, and the number within that {period}, are written one after the other:\n");

@@ -22,7 +22,7 @@ pub(crate) const PERIOD_BITS: u32 = 40;
 /// assert_eq!((shape.zone(), shape.digits(), shape.prefix()), ("Asia/Shanghai", 6, "INV"));
 /// # Ok::<(), floe::DefinitionError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct DatedShape {
     zone: String,
     time_zone: TimeZone,
@@ -31,6 +31,17 @@ pub struct DatedShape {
     prefix: String,
     overflow: Overflow,
 }
+
+/// Two shapes are equal if they say the same. What the zone's rules are, may change with each new edition of them.
+impl PartialEq for DatedShape {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { zone, time_zone: _, date, digits, prefix, overflow } = self;
+        (zone, date, digits, prefix, overflow)
+            == (&other.zone, &other.date, &other.digits, &other.prefix, &other.overflow)
+    }
+}
+
+impl Eq for DatedShape {}
 
 /// What happens when a period's counter needs more digits than the name has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -362,7 +373,8 @@ impl DatedShape {
     }
 
     /// Reads an ID, and returns its date and its number within the period. The date is the first day of the month or
-    /// year if the counter runs that long. The prefix may be missing, as it is in [`DatedId::number`].
+    /// year if the counter runs that long. The prefix may be missing, as it is in [`DatedId::number`]. A text that can be
+    /// read with its prefix and without one, as only [`Overflow::Widen`] allows, has its prefix.
     ///
     /// ```
     /// use floe::{DatedShape, Overflow};
@@ -374,16 +386,30 @@ impl DatedShape {
     /// # Errors
     /// [`DefinitionError::Value`] names the rule that the text breaks.
     pub fn read(&self, text: &str) -> Result<(Date, u64), DefinitionError> {
-        let prefix = self.prefix();
-        let digits = text.strip_prefix(prefix).unwrap_or(text);
+        let digits = self.without_prefix(text);
+        self.read_digits(digits, text.len() - digits.len())
+    }
+
+    /// An ID without its prefix, which may be missing, also where it could be the beginning of a date.
+    pub(super) fn without_prefix<'a>(&self, text: &'a str) -> &'a str {
+        match text.strip_prefix(self.prefix()) {
+            Some(digits) if self.read_digits(digits, 0).is_ok() || self.read_digits(text, 0).is_err() => {
+                digits
+            }
+            _ => text,
+        }
+    }
+
+    /// Reads what stands behind a prefix of `before` bytes.
+    fn read_digits(&self, digits: &str, before: usize) -> Result<(Date, u64), DefinitionError> {
         let refuse = |why: String| {
-            let (date, width) = (self.date, self.digits);
+            let (prefix, date, width) = (self.prefix(), self.date, self.digits);
             Err(DefinitionError::Value(format!(
                 "{why}; it is written as {prefix}{date} and then {width} digits"
             )))
         };
         if let Some((at, character)) = digits.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
-            let at = at + text.len() - digits.len();
+            let at = before + at;
             return refuse(format!("{character:?} at byte {at} is not a decimal digit"));
         }
         let Some((date, number)) = digits.split_at_checked(self.date.width()) else {
@@ -490,5 +516,39 @@ impl fmt::Display for DatedId {
             self.counter,
             width = format.width()
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rules of a zone are replaced while a process runs, and so is what this machine knows of it.
+    #[test]
+    fn a_shape_stays_the_same_when_the_rules_of_its_zone_are_replaced() {
+        let shape = DatedShape::new("Asia/Shanghai", 6, "INV", Overflow::Refuse).unwrap();
+        let renewed = DatedShape { time_zone: TimeZone::get("Asia/Tokyo").unwrap(), ..shape.clone() };
+        assert_eq!(shape, renewed);
+        for other in [
+            DatedShape::new("Asia/Tokyo", 6, "INV", Overflow::Refuse),
+            DatedShape::with_date(DateFormat::Month, "Asia/Shanghai", 6, "INV", Overflow::Refuse),
+            DatedShape::new("Asia/Shanghai", 7, "INV", Overflow::Refuse),
+            DatedShape::new("Asia/Shanghai", 6, "", Overflow::Refuse),
+            DatedShape::new("Asia/Shanghai", 6, "INV", Overflow::Widen),
+        ] {
+            assert_ne!(other.unwrap(), shape);
+        }
+    }
+
+    /// The number of an ID has no prefix, and a date may begin with the same digits.
+    #[test]
+    fn an_id_is_read_with_and_without_a_prefix_of_digits() {
+        let shape = DatedShape::new("UTC", 6, "20", Overflow::Refuse).unwrap();
+        let read = Ok((jiff::civil::date(2026, 11, 30), 42));
+        assert_eq!(shape.read("2020261130000042"), read);
+        assert_eq!(shape.read("20261130000042"), read);
+        assert_eq!(shape.without_prefix("20261130000042"), "20261130000042");
+        let refused = shape.read("20x").unwrap_err().to_string();
+        assert!(refused.contains("'x' at byte 2"), "{refused}");
     }
 }

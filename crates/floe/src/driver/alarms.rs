@@ -7,6 +7,7 @@ use super::Shared;
 use crate::sync::lock_std as lock;
 use crate::time::MonoMillis;
 use crate::wait::{Alarm, Alarms};
+use crate::wakes;
 
 /// The futures to wake, the earliest first.
 #[derive(Default)]
@@ -25,7 +26,7 @@ impl Shared {
         let next = later.first_key_value().map(|(alarm, _)| alarm.0);
         let due = std::mem::replace(&mut timers.alarms, later);
         drop(timers);
-        due.into_values().for_each(Waker::wake);
+        wakes::wake(due.into_values());
         next
     }
 }
@@ -36,13 +37,16 @@ impl Alarms for Shared {
     }
 
     fn wake_at(&self, at: MonoMillis, waker: &Waker, earlier: Option<Alarm>) -> Alarm {
+        let waker = waker.clone();
         let mut timers = lock(&self.timers);
-        earlier.and_then(|earlier| timers.alarms.remove(&earlier));
+        let earlier = earlier.and_then(|earlier| timers.alarms.remove(&earlier));
         timers.last += 1;
         let alarm = Alarm(at, timers.last);
         let first = timers.alarms.first_key_value().is_none_or(|(earliest, _)| at < earliest.0);
-        timers.alarms.insert(alarm, waker.clone());
+        timers.alarms.insert(alarm, waker);
         drop(timers);
+        // What its waker does when it is dropped is the executor's.
+        drop(earlier);
         if first {
             self.signal.raise();
         }
@@ -50,6 +54,7 @@ impl Alarms for Shared {
     }
 
     fn cancel(&self, alarm: Alarm) {
-        lock(&self.timers).alarms.remove(&alarm);
+        let waker = lock(&self.timers).alarms.remove(&alarm);
+        drop(waker);
     }
 }

@@ -1,3 +1,4 @@
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Wake, Waker};
 
@@ -87,6 +88,19 @@ fn an_alarm_rings_at_its_time_once_and_not_where_it_was_moved_or_cancelled() {
     assert_eq!((shared.wake_alarms(at(30)), told()), (None, [1, 1, 1, 0]));
 }
 
+/// One of them was set for another time before.
+#[test]
+fn alarms_that_come_to_be_of_one_time_all_ring() {
+    let (shared, at) = (shared(Memory::default(), standing()), MonoMillis::new);
+    let woken = [(); 2].map(|()| Arc::new(Woken::default()));
+    let wakers = woken.each_ref().map(|woken| Waker::from(Arc::clone(woken)));
+    let moved = shared.wake_at(at(20), &wakers[0], None);
+    shared.wake_at(at(10), &wakers[1], None);
+    shared.wake_at(at(10), &wakers[0], Some(moved));
+    assert_eq!(shared.wake_alarms(at(10)), None);
+    assert_eq!(woken.map(|woken| woken.0.load(Ordering::Relaxed)), [1, 1]);
+}
+
 /// A waker may run its future at once, which sets an alarm or cancels one.
 #[test]
 fn whoever_is_woken_may_set_an_alarm_at_once() {
@@ -132,6 +146,85 @@ fn a_driver_that_is_closed_by_its_own_thread_does_not_wait_for_that_thread() {
     shared.wake_at(shared.mono(), &Waker::from(Arc::clone(&drops)), None);
     until(|| drops.1.load(Ordering::Acquire));
     assert_eq!(shared.node().stopped(), Some("floe was closed"));
+}
+
+/// A task that is polled in the wake itself, by an executor without a queue.
+struct PolledInTheWake(Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>);
+
+impl PolledInTheWake {
+    /// Polls the task for the first time. Returns whether it is done.
+    fn spawn(task: impl Future<Output = ()> + Send + 'static) -> impl Fn() -> bool {
+        let task = Arc::new(Self(Mutex::new(Some(Box::pin(task)))));
+        Arc::clone(&task).wake();
+        // It is locked for ever where the wake waits for itself.
+        move || task.0.try_lock().is_ok_and(|task| task.is_none())
+    }
+}
+
+impl Wake for PolledInTheWake {
+    fn wake(self: Arc<Self>) {
+        let waker = Waker::from(Arc::clone(&self));
+        let mut task = lock(&self.0);
+        if let Some(future) = &mut *task
+            && future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready()
+        {
+            *task = None;
+        }
+    }
+}
+
+/// It asks the node again, makes a name and lets one go, and looks at all; at last it drops the floe, on one of the floe's
+/// own threads.
+#[test]
+fn who_is_woken_may_do_all_that_a_floe_does_at_once() {
+    let (ledger, orders) = (Memory::default(), Name::new("orders").unwrap());
+    let floe = crate::Floe::open(ledger.clone()).unwrap();
+    let count = floe.counter("count").unwrap();
+    let is_done = PolledInTheWake::spawn(async move {
+        for number in 1..=3 {
+            assert_eq!(count.mint_async().await.unwrap().get(), number);
+        }
+        let segment = floe.segment("orders").unwrap();
+        segment.mint_async().await.unwrap();
+        let snowflake = floe.snowflake("flakes", crate::Layout::TWITTER).unwrap();
+        snowflake.mint_async().await.unwrap();
+        snowflake.mint_many_async(snowflake.max_batch()).await.unwrap();
+        count.mint_async().await.unwrap();
+        assert!(floe.unload(&Name::new("absent").unwrap()));
+        floe.unload(count.name());
+        assert!(!floe.status().names.is_empty());
+    });
+    until(is_done);
+    // What the segment had left goes back, though the thread that calls the ledger has closed the floe itself.
+    let key = Key::name(&orders).to_string();
+    until(|| ledger.list(&key, "", 1).unwrap().iter().any(|record| record.key == key && record.mark == 1));
+}
+
+/// It is the executor's fault, and no reason to doubt what was minted.
+#[test]
+fn a_waker_that_panics_stops_nothing() {
+    struct Panics(AtomicBool);
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Release);
+            panic!("an executor that has ended");
+        }
+    }
+    let gated = Arc::<(AtomicU32, Mutex<()>)>::default();
+    let floe = crate::Floe::open(Gated(Memory::default(), Arc::clone(&gated))).unwrap();
+    let (count, segment) = (floe.counter("count").unwrap(), floe.segment("orders").unwrap());
+    let closed = lock(&gated.1);
+    let woken = [(); 2].map(|()| Arc::new(Panics(AtomicBool::default())));
+    let wakers = woken.each_ref().map(|woken| Waker::from(Arc::clone(woken)));
+    let mut futures: [Pin<Box<dyn Future<Output = _>>>; 2] =
+        [Box::pin(count.mint_async()), Box::pin(segment.mint_async())];
+    for (future, waker) in futures.iter_mut().zip(&wakers) {
+        assert!(future.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
+    }
+    drop(closed);
+    until(|| woken.iter().all(|woken| woken.0.load(Ordering::Acquire)));
+    assert_eq!((count.mint().unwrap().get(), segment.mint().unwrap().get()), (2, 1));
+    assert_eq!(floe.status().state, crate::State::Running);
 }
 
 /// Calls to an embedded ledger would wait for its file anyway. The names are what a list of threads shows.
@@ -217,20 +310,22 @@ fn the_nodes_thread_hears_of_a_caller_who_comes_before_it_is_time_to_ask_again()
     assert!(!shared.has_calls() && shared.signal.is_raised());
 }
 
+/// A clock that stands. The real time is an hour past what it shows.
+struct Standing;
+
+impl TimeSource for Standing {
+    fn read(&self) -> Reading {
+        standing().read()
+    }
+
+    fn patience(&self) -> MonoMillis {
+        self.read().mono.plus(3_600_000)
+    }
+}
+
 /// Callers wait by real time, which goes on where the clock of a test stands.
 #[test]
 fn the_nodes_thread_sleeps_as_long_as_the_nodes_own_clock_says() {
-    /// The real time is an hour past what it shows.
-    struct Standing;
-    impl TimeSource for Standing {
-        fn read(&self) -> Reading {
-            standing().read()
-        }
-
-        fn patience(&self) -> MonoMillis {
-            self.read().mono.plus(3_600_000)
-        }
-    }
     let ledger = Memory::default();
     let driver = driver_by(&ledger, Standing, |_| {});
     let shared = &driver.shared;
@@ -238,6 +333,14 @@ fn the_nodes_thread_sleeps_as_long_as_the_nodes_own_clock_says() {
     shared.enqueue(&name, &Ticket::new(1), Caller::Future).unwrap();
     let (calls, sleep) = shared.look_around();
     assert!(calls == 0 && sleep.is_some_and(|millis| millis > 0), "{calls} calls, {sleep:?}");
+}
+
+#[test]
+fn the_nodes_thread_sleeps_to_the_next_alarm_by_the_time_by_which_callers_wait() {
+    let driver = driver_by(&Memory::default(), Standing, |_| {});
+    let shared = &driver.shared;
+    shared.wake_at(shared.mono().plus(250), Waker::noop(), None);
+    assert_eq!(shared.look_around(), (0, Some(250)));
 }
 
 #[test]
@@ -313,7 +416,7 @@ fn nothing_is_reserved_for_a_caller_that_has_gone() {
 fn a_caller_whose_patience_ends_is_told_what_it_has_waited_for() {
     let driver = driver(&Memory::default(), |_| {});
     let shared = &driver.shared;
-    let (cursor, now) = (SharedCursor::new(0, Arc::default()), shared.look().unwrap().time());
+    let (cursor, now) = (SharedCursor::new(0, Arc::default()), shared.look().unwrap().stamp.time());
     let busy = |millis| MintError::Busy { retry: Duration::from_millis(millis) };
     assert_eq!(shared.too_late(&cursor, false, Some(now.plus(250))), busy(250));
     assert_eq!(shared.too_late(&cursor, false, Some(now)), busy(10));
@@ -325,6 +428,21 @@ fn a_caller_whose_patience_ends_is_told_what_it_has_waited_for() {
     cursor.stop(&Stopped::closed());
     for for_range in [false, true] {
         assert_eq!(shared.too_late(&cursor, for_range, None), MintError::Stopped(Stopped::closed()));
+    }
+}
+
+/// It is the steady time that must come so far, wherever the wall clock is meanwhile.
+#[test]
+fn a_caller_who_comes_again_when_it_is_told_comes_at_the_time_that_was_due() {
+    let clock = standing();
+    let driver = driver_by(&Memory::default(), clock.clone(), |_| {});
+    let (shared, cursor) = (&driver.shared, SharedCursor::new(0, Arc::default()));
+    for by in [-60_000, 7_200_000] {
+        clock.step_to(clock.now().plus(by));
+        let now = shared.look().unwrap();
+        assert_ne!(now.wall, now.stamp.time());
+        let told = shared.too_late(&cursor, false, Some(now.stamp.time().plus(250)));
+        assert_eq!(told, MintError::Busy { retry: Duration::from_millis(250) });
     }
 }
 
@@ -546,21 +664,50 @@ fn the_second_of_two_calls_wakes_another_thread() {
     }
 }
 
+/// The one before it is taken first, and its own notification has woken the very thread that takes it.
+#[test]
+fn a_call_that_is_queued_behind_another_is_one_for_another_thread() {
+    let driver = driver(&Memory::default(), |_| {});
+    let shared = &driver.shared;
+    let key = Key::name(&Name::new("orders").unwrap());
+    let queued = [true, true, true, false].map(|asks| {
+        if asks {
+            shared.node().requests().ask(Purpose::GiveBack, give_back(&key, 1));
+        }
+        shared.queue_calls(shared.node())
+    });
+    assert_eq!(queued, [1, 2, 3, 0]);
+    shared.take_calls().iter().for_each(|call| shared.node().handle_over(call.id));
+}
+
+/// A ledger that reserves nothing and takes nothing back while the gate is locked, and how many calls have come to it.
+struct Gated(Memory, Arc<(AtomicU32, Mutex<()>)>);
+
+impl Gated {
+    fn pass(&self) {
+        let (begun, gate) = &*self.1;
+        begun.fetch_add(1, Ordering::Relaxed);
+        drop(lock(gate));
+    }
+}
+
+impl Ledger for Gated {
+    crate::__hand_on!(self => self.0; bind definition names raise list realm_id describe);
+
+    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        self.pass();
+        self.0.reserve(request)
+    }
+
+    fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
+        self.pass();
+        self.0.give_back(key, token, from)
+    }
+}
+
 /// A thread may be long about the first one.
 #[test]
 fn two_calls_that_come_together_wake_two_threads() {
-    /// A ledger that takes nothing back while the gate is locked.
-    struct Gated(Memory, Arc<(AtomicU32, Mutex<()>)>);
-    impl Ledger for Gated {
-        crate::__hand_on!(self => self.0; reserve bind definition names raise list realm_id describe);
-
-        fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
-            let (begun, gate) = &*self.1;
-            begun.fetch_add(1, Ordering::Relaxed);
-            drop(lock(gate));
-            self.0.give_back(key, token, from)
-        }
-    }
     // Whoever has them from the node: one who called it, or the node's own thread.
     let ways: [fn(&Shared); 2] = [
         |shared| shared.hand_out(take_calls(shared.node()), None),
@@ -573,10 +720,11 @@ fn two_calls_that_come_together_wake_two_threads() {
         let shared = shared(Gated(ledger.clone(), Arc::clone(&gated)), standing());
         let driver = Driver::new(&shared);
         let (begun, gate) = &*gated;
-        let closed = lock(gate);
         // Who has taken up a moment for more callers waits from then on.
         let moments = ["one", "other"].map(|name| gathering_as(name, &driver, &ledger, LONG).2.unwrap());
         lock(&shared.work).gathering.extend(moments);
+        let before = begun.load(Ordering::Relaxed);
+        let closed = lock(gate);
         for _ in 0..2 {
             let talks = Arc::clone(&shared);
             lock(&driver.threads).push(thread::spawn(move || talks.talk()));
@@ -587,9 +735,51 @@ fn two_calls_that_come_together_wake_two_threads() {
             shared.node().requests().ask(Purpose::GiveBack, give_back(&key, from));
         }
         hand_out(&shared);
-        until(|| begun.load(Ordering::Relaxed) == 2);
+        until(|| begun.load(Ordering::Relaxed) == before + 2);
         drop(closed);
     }
+}
+
+/// One of them is a waker, on a thread for which the other one waits.
+#[test]
+fn two_who_close_at_once_do_not_wait_for_each_other() {
+    struct Closes(Arc<Driver>, AtomicU32);
+    impl Wake for Closes {
+        fn wake(self: Arc<Self>) {
+            self.1.store(1, Ordering::Release);
+            until(|| self.0.closing.try_lock().is_err());
+            self.0.close();
+            self.1.store(2, Ordering::Release);
+        }
+    }
+    let driver = Arc::new(driver(&Memory::default(), Shared::run));
+    let closes = Arc::new(Closes(Arc::clone(&driver), AtomicU32::default()));
+    driver.shared.wake_at(driver.shared.mono(), &Waker::from(Arc::clone(&closes)), None);
+    until(|| closes.1.load(Ordering::Acquire) == 1);
+    let other = thread::spawn(move || driver.close());
+    until(|| other.is_finished() && closes.1.load(Ordering::Acquire) == 2);
+}
+
+/// A waker that never comes back is the executor's fault.
+#[test]
+fn closing_waits_for_no_thread_without_a_bound() {
+    let driver = driver(&Memory::default(), |_| thread::park_timeout(LONG));
+    let watch = Stopwatch::start();
+    driver.close();
+    assert!(watch.micros() < 300_000_000);
+}
+
+/// Whoever closes after another one, while that is at it, is told when all is closed.
+#[test]
+fn who_closes_second_waits_for_the_first() {
+    let driver = Arc::new(driver(&Memory::default(), |_| {}));
+    let closing = lock(&driver.closing);
+    let second = Arc::clone(&driver);
+    let second = thread::spawn(move || second.close());
+    until(|| driver.shared.node().stopped().is_some());
+    assert!(!second.is_finished());
+    drop(closing);
+    second.join().unwrap();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::definition::{Definition, DefinitionError, NoPosition};
 use crate::form::Form;
 use crate::generator::Generator;
 use crate::handle::{Handle, TextMinter};
-use crate::keys::{key_names, same_key, same_keys};
+use crate::keys::{check_keys, key_names, same_key, same_keys};
 use crate::layout::{Layout, Width, Workers};
 use crate::ledger::{self, Key};
 use crate::mutation::mutate;
@@ -42,10 +42,7 @@ impl Floe {
         // Before the name is bound, since a binding is permanent. Without the lock, since `make` may define names
         // itself.
         let registered = self.make(name, definition)?;
-        definition.check_keys(name, self.ledger())?;
-        before()?;
-        self.bind(name, definition)?;
-        self.bind_key(name, definition)?;
+        self.bind_with_keys(name, definition, before)?;
         // Under the lock, so that two threads never make two supplies for one name.
         let mut names = lock(&self.inner.names);
         if let Some(handle) = served(&names, name, definition)? {
@@ -59,15 +56,26 @@ impl Floe {
         Ok(handle)
     }
 
+    /// Binds a name and its sealing key, after it has called `before`.
+    pub(super) fn bind_with_keys(
+        &self,
+        name: &Name,
+        definition: &Definition,
+        before: impl FnOnce() -> Result<(), DefineError>,
+    ) -> Result<(), DefineError> {
+        check_keys(name, definition, |key| self.heard(self.ledger().definition(key)))?;
+        before()?;
+        self.bind(name, definition)?;
+        self.bind_key(name, definition)
+    }
+
     /// # Errors
-    /// `Mismatch`, `Unavailable`, `Stopped`.
-    pub(super) fn bind(&self, name: &Name, definition: &Definition) -> Result<(), DefineError> {
+    /// `Mismatch`, `Retired`, `Unavailable`, `Stopped`.
+    fn bind(&self, name: &Name, definition: &Definition) -> Result<(), DefineError> {
         if let Some(cause) = self.inner.shared.node().stopped() {
             return Err(DefineError::Stopped(cause.to_owned()));
         }
-        if let Some(since) =
-            ledger::retired(self.ledger(), name).inspect_err(|error| self.on_ledger_error(error))?
-        {
+        if let Some(since) = self.heard(ledger::retired(self.ledger(), name))? {
             return Err(DefineError::Retired { name: name.clone(), since });
         }
         let text = definition.to_string();
@@ -78,12 +86,7 @@ impl Floe {
     }
 
     fn bind_text(&self, name: &Name, text: &str, marked: bool) -> Result<String, DefineError> {
-        Ok(self
-            .inner
-            .shared
-            .ledger
-            .bind(name, text, marked)
-            .inspect_err(|error| self.on_ledger_error(error))?)
+        Ok(self.heard(self.ledger().bind(name, text, marked))?)
     }
 
     /// Binds the sealing key of a name to its check value, if its texts name the key. With two keys under one id, two
@@ -156,11 +159,7 @@ impl Floe {
 
     /// Finds every failure that can be known before the name is bound, since a binding is permanent.
     fn check(&self, definition: &Definition, options: &NameOptions) -> Result<(), DefineError> {
-        if let Some(form) = definition.form().filter(|form| !form.can_encode()) {
-            return Err(DefineError::Invalid(format!(
-                "the form \"{form}\" is sealed, and this process was not given its key"
-            )));
-        }
+        check_form(definition)?;
         match definition.unformed() {
             Definition::Snowflake { layout, own } => {
                 let (start, ahead_ms) = self.start(layout, options);
@@ -237,6 +236,17 @@ impl Floe {
             WorkerChoice::Pool(pool) => Workers::range(bits, pool.clone()),
         };
         Ok(workers.map_err(DefinitionError::Layout)?)
+    }
+}
+
+/// # Errors
+/// `Invalid` if nothing can be written in the form.
+pub(super) fn check_form(definition: &Definition) -> Result<(), DefineError> {
+    match definition.form().filter(|form| !form.can_encode()) {
+        None => Ok(()),
+        Some(form) => Err(DefineError::Invalid(format!(
+            "the form \"{form}\" is sealed, and this process was not given its key"
+        ))),
     }
 }
 

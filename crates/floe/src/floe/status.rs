@@ -35,10 +35,12 @@ impl Floe {
         let mut names: Vec<_> =
             names.iter().map(|handle| status_of(handle, &now, &own_clock, shared)).collect();
         names.sort_by(|a, b| a.name.cmp(&b.name));
+        // The ledger may take its time, and nobody waits for the node meanwhile.
+        let (realm_id, ledger) = (self.realm_id(), shared.ledger.describe());
         let node = shared.node();
         Status {
-            realm_id: self.realm_id(),
-            ledger: shared.ledger.describe(),
+            realm_id,
+            ledger,
             state: node.stopped().map_or(State::Running, |cause| State::Stopped(cause.to_owned())),
             clock: ClockStatus {
                 steady,

@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::*;
 use crate::floe::Floe;
 use crate::manual::tests::{Rig, poll};
+use crate::settings::NameOptions;
 use crate::shared_cursor::BlockReason;
+use crate::stream::Start;
 
 /// 1,024 IDs in a tick of a second, which cannot be run ahead of.
 fn seconds() -> Layout {
@@ -128,7 +130,7 @@ fn who_is_told_why_there_is_no_window_has_asked_for_one() {
 fn who_waits_for_the_clock_looks_again_when_it_has_come_so_far() {
     let (rig, orders) = begun(seconds());
     use_up(&orders);
-    let mut left = 1_000 - orders.shared.look().unwrap().millis() % 1_000;
+    let mut left = 1_000 - orders.shared.look().unwrap().stamp.millis() % 1_000;
     for to in [750, 250, 1] {
         rig.pass(left - to);
         left = to;
@@ -138,6 +140,20 @@ fn who_waits_for_the_clock_looks_again_when_it_has_come_so_far() {
     }
     rig.pass(1);
     assert_eq!(waits(MintMany::new(&orders, 1).attempt()), None);
+}
+
+/// What it lacked before, it has.
+#[test]
+fn who_waited_for_a_window_and_then_for_the_clock_is_told_of_the_clock() {
+    let rig = Rig::of(patient(Duration::from_secs(3)));
+    let orders = rig.floe.snowflake("orders", seconds()).unwrap();
+    let mut one = MintMany::new(&orders, 1);
+    assert_eq!(waits(one.attempt()), Some(None));
+    rig.block_on(orders.mint_async()).unwrap();
+    rig.settle();
+    use_up(&orders);
+    assert!(matches!(waits(one.attempt()), Some(Some(_))));
+    assert!(matches!(one.give_up(), MintError::Busy { .. }));
 }
 
 /// So that those who ask for one at a time do not take it from them. And no further than a caller waits.
@@ -155,12 +171,133 @@ fn a_batch_is_drawn_ahead_of_the_clock_and_a_single_id_is_not() {
     let millis = waits(most.attempt()).unwrap().unwrap();
     assert_eq!(next(&orders), begun + 2 + 2 * 1_024);
     let due = orders.stream.due(next(&orders) - 1);
-    assert_eq!(due.since(orders.shared.look().unwrap().time()), millis.cast_signed());
+    assert_eq!(due.since(orders.shared.look().unwrap().stamp.time()), millis.cast_signed());
     assert_eq!(most.give_up(), MintError::Busy { retry: Duration::from_millis(millis) });
-    // Its last ID would be due in five seconds.
+    // Its last ID would be due in some five seconds, and who comes in two of them gets it.
     let mut further = MintMany::new(&orders, 2 * 1_024);
-    assert!(matches!(waits(further.attempt()), Some(Some(_))));
+    assert_eq!(
+        further.attempt().err(),
+        Some(MintError::Busy { retry: Duration::from_millis(millis + 2_000 - 3_000) })
+    );
     assert_eq!(next(&orders), begun + 2 + 2 * 1_024);
+}
+
+/// What is drawn and not handed out is lost to all who share the layout.
+#[test]
+fn a_batch_that_comes_due_too_late_for_its_caller_is_not_drawn() {
+    // How long its caller has waited for a window, and what is left until it is due, three seconds after it came at the
+    // latest.
+    for (waited, left) in [(0, Some(2_000)), (1_000, Some(2_000)), (1_500, Some(1_500)), (2_000, None)] {
+        let rig = Rig::of(patient(Duration::from_secs(3)));
+        let orders = rig.floe.snowflake("orders", seconds()).unwrap();
+        let mut two_ticks = MintMany::new(&orders, 2 * 1_024);
+        assert_eq!(waits(two_ticks.attempt()), Some(None));
+        rig.block_on(orders.mint_async()).unwrap();
+        rig.settle();
+        rig.pass(waited);
+        use_up(&orders);
+        let before = next(&orders);
+        let told = two_ticks.attempt();
+        match left {
+            Some(_) => assert_eq!((waits(told), next(&orders)), (Some(left), before + 2 * 1_024)),
+            // Who comes now has three seconds again.
+            None => assert_eq!((told.err(), next(&orders)), (Some(busy(0)), before)),
+        }
+    }
+}
+
+/// The steady time is slower than the patience of those who wait.
+#[test]
+fn a_batch_is_drawn_less_far_ahead_while_the_clock_holds() {
+    for (held, into) in [(false, 0), (true, 149), (true, 150)] {
+        let (rig, orders) = begun(seconds());
+        rig.set(if held { -60_000 } else { 0 });
+        rig.block_on(orders.mint_async()).unwrap();
+        rig.settle();
+        let phase = || orders.shared.look().unwrap().stamp.millis() % 1_000;
+        while phase() != into {
+            rig.pass(1);
+        }
+        use_up(&orders);
+        let before = next(&orders);
+        let told = MintMany::new(&orders, 3 * 1_024).attempt();
+        match into {
+            149 => assert_eq!((told.err(), next(&orders)), (Some(busy(0)), before)),
+            _ => assert_eq!((waits(told), next(&orders)), (Some(Some(3_000 - into)), before + 3 * 1_024)),
+        }
+    }
+}
+
+/// For hours it would be told to come again in a moment.
+#[test]
+fn a_batch_that_no_call_can_mint_while_the_clock_holds_is_told_how_many_one_can() {
+    for start in [Start::Zero, Start::Random(4_096), Start::Rolling] {
+        let rig = Rig::of(Floe::builder().max_wait(Duration::from_secs(1)).window(Duration::from_secs(60)));
+        let options = NameOptions { start: Some(start), ..NameOptions::default() };
+        let handle = rig.define("orders", &Layout::TWITTER.into(), &options);
+        let orders: &Generator = handle.get().unwrap();
+        let set = |by: i64| {
+            rig.set(by);
+            rig.block_on(orders.mint_async()).unwrap();
+            rig.settle();
+            rig.pass(1_000);
+        };
+        set(-60_000);
+        let most = orders.max_batch();
+        let refused = rig.block_on(orders.mint_many_async(most)).map(drop);
+        let Err(MintError::Count { asked, max }) = refused else { panic!("{refused:?}") };
+        assert!(asked == most && (940 * 4_096..990 * 4_096).contains(&max), "{max} of {asked}");
+        for _ in 0..20 {
+            rig.pass(1_000);
+            assert_eq!(rig.block_on(orders.mint_many_async(max)).unwrap().len() as u64, max, "{start}");
+        }
+        // Where the clock runs, all of it can be had.
+        set(60_000);
+        assert_eq!(rig.block_on(orders.mint_many_async(most)).unwrap().len() as u64, most);
+    }
+}
+
+/// In a moment it can be had.
+#[test]
+fn a_batch_that_is_too_large_for_a_hold_that_ends_soon_is_not_told_to_be_smaller() {
+    let (rig, orders) = begun(seconds());
+    use_up(&orders);
+    rig.set(-6);
+    let most = 3 * 1_024;
+    let refused = rig.block_on(orders.mint_many_async(most)).map(drop);
+    assert!(matches!(refused, Err(MintError::Busy { .. })), "{refused:?}");
+}
+
+/// No thread is left that would wake it.
+#[test]
+fn a_batch_that_waits_while_the_floe_is_closed_is_told_so() {
+    let (rig, orders) = begun(seconds());
+    use_up(&orders);
+    let mut batch = Box::pin(orders.mint_many_async(1_024));
+    assert!(poll(batch.as_mut()).is_pending());
+    rig.manual.close();
+    let std::task::Poll::Ready(told) = poll(batch.as_mut()) else { panic!("it waits") };
+    assert!(matches!(told.map(drop), Err(MintError::Stopped(_))));
+}
+
+/// The patience of those who wait does not stand still.
+#[test]
+fn a_batch_is_drawn_less_far_ahead_while_the_clock_waits() {
+    for into in [4, 5] {
+        let (rig, orders) = begun(seconds());
+        let phase = || orders.shared.look().unwrap().stamp.millis() % 1_000;
+        while phase() != into {
+            rig.pass(1);
+        }
+        use_up(&orders);
+        rig.set(-5);
+        let before = next(&orders);
+        let told = MintMany::new(&orders, 3 * 1_024).attempt();
+        match into {
+            4 => assert_eq!((told.err(), next(&orders)), (Some(busy(0)), before)),
+            _ => assert_eq!((waits(told), next(&orders)), (Some(Some(2_995)), before + 3 * 1_024)),
+        }
+    }
 }
 
 /// It is not made of what is left of the old one.

@@ -311,6 +311,18 @@ mod tests {
         });
     }
 
+    /// The call fails, and the one after it draws nothing that a copy of the process has as well.
+    #[test]
+    fn what_an_invalidation_drops_is_not_drawn_where_the_system_gives_no_randomness() {
+        Random::System.word().unwrap();
+        invalidate();
+        READY.with(|ready| {
+            let none = |_| Err(MintError::stopped("there is none".to_owned()));
+            assert!(ready.refill(none).is_err());
+            assert!(!ready.is_current(), "what is left of before the invalidation");
+        });
+    }
+
     /// Who finds a key learns nothing of what was made before it.
     #[test]
     fn a_key_is_replaced_by_what_is_handed_to_nobody() {

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use std::fmt;
 
 use super::{Ledger, LedgerError};
-use crate::name::{NOTE, Name, NameError};
+use crate::name::{END, NOTE, Name, NameError};
 use crate::time::UnixMillis;
 
 const RETIRED: &str = "retired at=";
@@ -141,6 +141,20 @@ pub fn ends_on(ledger: &dyn Ledger, name: &Name) -> Result<Option<Date>, LedgerE
     Ok(ledger.definition(&note)?.and_then(|stored| after(UNTIL, &stored).parse().ok()))
 }
 
+/// Returns the name of which `note` is the note of the last day ([`Name::is_note`]); `None` if it is not such a note.
+///
+/// ```
+/// use floe::{Name, ledger};
+/// let (note, orders) = (Name::of_ledger("orders*until")?, Name::new("orders")?);
+/// assert_eq!(ledger::end_of(&note), Some(orders.clone()));
+/// assert_eq!(ledger::end_of(&orders), None);
+/// # Ok::<(), floe::NameError>(())
+/// ```
+pub fn end_of(note: &Name) -> Option<Name> {
+    let name = note.as_str().strip_suffix(END)?.strip_suffix(NOTE)?;
+    Name::new(name).ok()
+}
+
 /// Reads the last day of a name from a note and its text, as the ledger lists them; `None` if it is not such a note
 /// ([`Name::is_note`]).
 ///
@@ -231,6 +245,15 @@ mod tests {
         assert_eq!(retirement_of(&name.of_retirement().unwrap()), Some(name.clone()));
         for other in [name.of_end().unwrap(), name.of_key(7).unwrap(), name] {
             assert_eq!(retirement_of(&other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_note_of_a_last_day_is_that_of_its_name_and_no_other_note_is_one() {
+        let name = Name::new("until").unwrap();
+        assert_eq!(end_of(&name.of_end().unwrap()), Some(name.clone()));
+        for other in [name.of_retirement().unwrap(), name.of_key(7).unwrap(), name] {
+            assert_eq!(end_of(&other), None, "{other}");
         }
     }
 

@@ -17,6 +17,8 @@ use crate::time::MonoMillis;
 
 /// The most callers that wait for one name; the next is told that floe is busy.
 const MOST_QUEUED: usize = 100_000;
+/// After a search of a full queue that found few callers that have gone, so many calls come before the next one.
+const SEARCHED_ONCE_IN: u32 = 1_000;
 
 /// One name's queue.
 pub(crate) struct CounterQueue {
@@ -24,6 +26,8 @@ pub(crate) struct CounterQueue {
     /// `None` for a counter.
     shape: Option<Arc<DatedShape>>,
     queue: VecDeque<Arc<Ticket>>,
+    /// How many calls come before a full queue is searched again.
+    unsearched: u32,
     asking: Option<Asking>,
     /// How many callers the next call waits for, for a moment. Callers that were just answered often ask again at
     /// once. They should share a trip with those that queued meanwhile, instead of taking turns with them.
@@ -48,7 +52,19 @@ impl CounterQueue {
     pub(crate) fn new(name: Name, shape: Option<Arc<DatedShape>>) -> Self {
         let (queue, pause) = (VecDeque::new(), Pause::default());
         let (asking, gathering, room, stopped) = (None, None, None, None);
-        Self { name, shape, queue, asking, gathering, last_end: 0, period: 0, room, pause, stopped }
+        Self {
+            name,
+            shape,
+            queue,
+            unsearched: 0,
+            asking,
+            gathering,
+            last_end: 0,
+            period: 0,
+            room,
+            pause,
+            stopped,
+        }
     }
 
     /// Queues a caller, and says whether it is time to ask.
@@ -56,11 +72,24 @@ impl CounterQueue {
         if let Some(stopped) = &self.stopped {
             return Err(MintError::Stopped(stopped.clone()));
         }
-        if self.queue.len() >= MOST_QUEUED {
+        if self.queue.len() >= MOST_QUEUED && !self.makes_room() {
             return Err(MintError::Busy { retry: std::time::Duration::from_millis(100) });
         }
         self.queue.push_back(Arc::clone(ticket));
         Ok(self.may_ask())
+    }
+
+    /// Removes callers that have gone from a full queue, and says whether there was one.
+    fn makes_room(&mut self) -> bool {
+        if let Some(left) = self.unsearched.checked_sub(1) {
+            self.unsearched = left;
+            return false;
+        }
+        self.queue.retain(|ticket| ticket.is_open());
+        // Callers of a call that failed come back to a queue that may be full by then.
+        let gone = MOST_QUEUED.saturating_sub(self.queue.len());
+        self.unsearched = if gone > MOST_QUEUED / 8 { 0 } else { SEARCHED_ONCE_IN };
+        gone > 0
     }
 
     pub(crate) fn name(&self) -> &Name {

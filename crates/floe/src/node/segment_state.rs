@@ -200,10 +200,11 @@ impl SegmentState {
             (current, spare) => (*current, *spare) = (spare.clone(), new),
         }
         owned.era = self.era;
+        // Who draws from the range asks for the next one by this.
+        self.numbers.low.store(self.step, Ordering::Relaxed);
         shared.cursor.publish(&owned, owned.current.start);
         (self.last, self.last_end, self.refilled) = (Some((token, start)), end, Some(now.mono));
         (self.wanted, self.pause) = (None, Pause::default());
-        self.numbers.low.store(self.step, Ordering::Relaxed);
         shared.set_trouble(None);
         shared.waiters.wake();
     }

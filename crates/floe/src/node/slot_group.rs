@@ -518,7 +518,7 @@ impl SlotGroup {
             )
         } else {
             format!(
-                "worker {worker} is held until {until} by another node ({who}): stop that one, or give this one another worker id"
+                "worker {worker} is held until {until} by another node ({who}): stop that one, or give this one another worker id. If that was this node before a crash, wait until then, and give it an `instance` name: it then goes on at once"
             )
         };
         self.set_trouble(Some(BlockReason::Exhausted(text)));

@@ -618,18 +618,23 @@ fn a_call_ends_with_the_stores_own_error() {
 /// Somebody deletes the record and the note of it. A process that knows them does not take the record for a new one.
 #[test]
 fn a_call_that_failed_does_not_make_a_process_forget_that_a_record_was_made() {
-    let (store, key) = (Map::default(), Key::slot(10, 7));
-    let ledger = store.ledger("shop");
-    got(&ledger, &ask(&key, 10));
-    store.is_down.store(true, Ordering::SeqCst);
-    assert!(matches!(ledger.reserve(&ask(&key, 10)), Err(LedgerError::Unavailable(_))));
-    store.is_down.store(false, Ordering::SeqCst);
-    store.remove("mark/shop/s/10/7");
-    store.remove("made/shop/s/10/7");
-    assert_eq!(ledger.reserve(&ask(&key, 10)), Err(LedgerError::Missing(key.clone())));
-    // Nor does it go on in one that another process has made since.
-    assert_eq!(got(&store.ledger("shop"), &ask(&key, 10)), (0, 10));
-    assert_eq!(ledger.reserve(&ask(&key, 10)), Err(LedgerError::Missing(key)));
+    let key = Key::slot(10, 7);
+    let first = ask(&key, 10);
+    // It fails where it writes, or where it settles what it has read.
+    for failing in [ask(&key, 10), first.clone()] {
+        let store = Map::default();
+        let ledger = store.ledger("shop");
+        got(&ledger, &first);
+        store.is_down.store(true, Ordering::SeqCst);
+        assert!(matches!(ledger.reserve(&failing), Err(LedgerError::Unavailable(_))));
+        store.is_down.store(false, Ordering::SeqCst);
+        store.remove("mark/shop/s/10/7");
+        store.remove("made/shop/s/10/7");
+        assert_eq!(ledger.reserve(&ask(&key, 10)), Err(LedgerError::Missing(key.clone())));
+        // Nor does it go on in one that another process has made since.
+        assert_eq!(got(&store.ledger("shop"), &ask(&key, 10)), (0, 10));
+        assert_eq!(ledger.reserve(&ask(&key, 10)), Err(LedgerError::Missing(key.clone())));
+    }
 }
 
 /// Its positions may have been handed out before.
@@ -960,6 +965,14 @@ fn a_store_that_was_emptied_and_made_anew_is_another_ledger() {
         assert!(gone(ledger, &key).contains("is another than it was"));
         assert!(matches!(ledger.names("", 9), Ok(names) if names.is_empty()));
         assert!(matches!(ledger.list("", "", 9), Err(LedgerError::Unfit(_))));
+    }
+    let name = Name::new("orders").unwrap();
+    anew.bind(&name, "segment", true).unwrap();
+    for ledger in [&first, &second] {
+        let definition = ledger.definition(&name);
+        assert!(matches!(definition, Err(LedgerError::Unfit(_))), "{definition:?}");
+        let names = ledger.names("", 9);
+        assert!(matches!(names, Err(LedgerError::Unfit(_))), "{names:?}");
     }
     assert_eq!(got(&anew, &ask(&key, 10)), (10, 20));
 }

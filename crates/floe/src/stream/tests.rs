@@ -222,6 +222,20 @@ fn behind_the_last_position_of_a_layout_another_worker_finds_it_used_up() {
     }
 }
 
+#[test]
+fn a_layout_whose_last_position_was_drawn_ahead_of_the_clock_is_used_up_before_its_horizon() {
+    let stream = Stream::new(Layout::TWITTER, Start::Zero, 10, 42, Arc::<Signal>::default());
+    let end = Layout::TWITTER.horizon().get().unsigned_abs();
+    let stamp = Stamp::new(0, UnixMillis::new(Layout::TWITTER.horizon().get() - 5));
+    stream.own(3, end - 1_000, end, 0);
+    for tick in 0..5 {
+        assert_eq!(stream.barred(stamp), None, "{tick}");
+        assert!(matches!(stream.draw(stamp, 4_096, true, 0), Ok(Draw::Got(_))), "{tick}");
+    }
+    assert!(matches!(stream.barred(stamp), Some(MintError::Exhausted(_))));
+    assert!(matches!(stream.draw(stamp, 1, true, 0), Err(MintError::Exhausted(_))));
+}
+
 /// By the short path. In a window that ends with the tick as well.
 #[test]
 fn one_id_leaves_a_lease_to_the_end_of_its_tick() {
@@ -443,7 +457,7 @@ fn the_rest_of_a_chunk_in_the_next_tick_ends_with_its_era_and_with_its_time() {
         "time:41 worker:14 sequence:8 tick=1ms epoch=2020-01-01T00:00:00.000Z".parse().unwrap();
     let at = |era, millis| Stamp::new(era, UnixMillis::new(START_MS + millis));
     let now = START_MS.unsigned_abs();
-    for what in 0..4 {
+    for what in 0..5 {
         let stream = Stream::new(layout.clone(), Start::Zero, 10, 42, Arc::<Signal>::default());
         stream.own(3, now, now + 1_000, 0);
         let mut chunk = Chunk::<Id>::new(&stream);
@@ -457,9 +471,11 @@ fn the_rest_of_a_chunk_in_the_next_tick_ends_with_its_era_and_with_its_time() {
         match what {
             0 => stream.own(2, now, now + 1_000, 0),
             1 => drop(stream.close()),
+            // At the last moment: that begins no time of its own.
+            4 => assert!(chunk.take(&stream, at(0, 11), None).is_some()),
             _ => {}
         }
-        let stamp = [at(0, 0), at(0, 0), at(1, 0), at(0, 12)][what];
+        let stamp = [at(0, 0), at(0, 0), at(1, 0), at(0, 12), at(0, 12)][what];
         assert_eq!(chunk.take(&stream, stamp, None), None, "{what}");
         let size = chunk.size;
         let _ = chunk.refill(&stream, stamp);

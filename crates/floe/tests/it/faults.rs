@@ -6,11 +6,13 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
+use floe::form::{self, Form, KeyId, Keys};
 use floe::kind::Mint as _;
 use floe::ledger::{Key, Ledger, MAX_MARK, Memory};
 use floe::{
-    Counter, Dated, DatedShape, DefineError, Floe, Generator, Layout, MintError, Name, NameState, OpenError,
-    Overflow, Segment, State, StopReason, Stopped, UnixMillis, WorkerChoice,
+    Counter, Dated, DatedShape, DefineError, Definition, Floe, Generator, Handle, Layout, MintError, Name,
+    NameOptions, NameState, OpenError, Overflow, Segment, State, StopReason, Stopped, UnixMillis,
+    WorkerChoice,
 };
 
 use crate::faulty::{Faulty, Mode, poll, within};
@@ -244,18 +246,38 @@ fn a_ledger_that_is_not_itself_any_more_stops_every_kind() {
 }
 
 #[test]
-fn binding_a_name_finds_it_out_as_well_and_so_does_reading_what_it_is_bound_to() {
-    for reads in [false, true] {
+fn whatever_else_asks_the_ledger_finds_it_out_as_well() {
+    let another = Name::new("another").unwrap();
+    let sealed: Definition = {
+        let keys = Keys::new().with(KeyId::new(1), form::Key::from([7; 16])).unwrap();
+        let form: Form = "sealed key=1 keyid=prefix base62 width=11".parse().unwrap();
+        Definition::SEGMENT.in_form(form.with_keys(&keys).unwrap()).unwrap()
+    };
+    let options = NameOptions::default();
+    type Call<'a> = (&'a str, &'a dyn Fn(&Floe, &Handle) -> Option<String>);
+    let calls: [Call; 6] = [
+        ("bind", &|floe, _| floe.segment("another").err().map(|error| error.to_string())),
+        ("stored", &|floe, _| floe.stored(&another).err().map(|error| error.to_string())),
+        ("keys", &|floe, _| floe.define(&another, &sealed, &options).err().map(|error| error.to_string())),
+        ("first", &|floe, _| {
+            let defined = floe.define_from(&another, &Definition::Counter, &options, 7);
+            defined.err().map(|error| error.to_string())
+        }),
+        ("begin", &|floe, handle| floe.begin_at(handle, 7).err().map(|error| error.to_string())),
+        ("clock", &|floe, _| floe.check_clock().err().map(|error| error.to_string())),
+    ];
+    for (call, made) in calls {
         let ledger = Faulty::new(Mode::Fine);
         let floe = hasty(30_000).open(ledger.clone()).unwrap();
         let names = Names::on(&floe);
         names.mint_all();
+        let handle = floe.define(&Name::new("begins").unwrap(), &Definition::SEGMENT, &options).unwrap();
         ledger.set(Mode::Unfit);
-        let refused = match reads {
-            true => floe.stored(&Name::new("another").unwrap()).err(),
-            false => floe.segment("another").err(),
-        };
-        assert!(matches!(refused, Some(DefineError::Stopped(_))), "{refused:?}");
+        let refused = made(&floe, &handle);
+        assert!(
+            refused.as_ref().is_some_and(|why| why.contains("the test replaced it")),
+            "{call}: {refused:?}"
+        );
         ledger.set(Mode::Fine);
         all_stopped(&names, "the test replaced it");
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use floe::form::{Form, Key as FormKey, KeyId, Keys};
 use floe::ledger::{Ledger, Memory};
 use floe::{
     DefineError, Definition, Floe, KindRegistry, Layout, MintError, Name, NameOptions, Properties,
@@ -183,4 +184,69 @@ fn a_name_that_the_ledger_has_for_another_one_is_served_no_more() {
     assert!(matches!(floe.bind_late(&users, &uuid7), Err(DefineError::Mismatch { .. })));
     assert!(floe.status().names.is_empty());
     assert_eq!(floe.counter("users").unwrap().mint().unwrap().get(), 1);
+}
+
+/// A kind without a ledger whose texts name the key that they are sealed with.
+fn sealed(byte: u8) -> Definition {
+    let keys = Keys::new().with(KeyId::new(1), FormKey::from([byte; 16])).unwrap();
+    let form: Form = "sealed key=1 bits=128 keyid=prefix base62 width=22".parse().unwrap();
+    let wide: Definition = "uuid4".parse().unwrap();
+    wide.in_form(form.with_keys(&keys).unwrap()).unwrap()
+}
+
+/// With two keys under one id, two nodes would write one text for two numbers.
+#[test]
+fn a_name_that_was_served_unbound_is_bound_with_its_sealing_key() {
+    let users = name("users");
+    for first in [7, 8] {
+        let ledger = Faulty::new(Mode::Fine);
+        let floe = Floe::open(ledger.clone()).unwrap();
+        floe.define_unbound(&users, &sealed(7)).unwrap();
+        if first == 8 {
+            let other = Floe::open(ledger.clone()).unwrap();
+            other.define(&users, &sealed(8), &NameOptions::default()).unwrap();
+        }
+        let bound = floe.bind_late(&users, &sealed(7));
+        match first {
+            7 => assert_eq!(bound, Ok(())),
+            _ => assert!(matches!(bound, Err(DefineError::AnotherKey { .. })), "{bound:?}"),
+        }
+        assert_eq!(
+            floe.status().names.len(),
+            usize::from(first == 7),
+            "another key: nothing is written with it any more"
+        );
+        let names = ledger.names("", 9).unwrap();
+        assert!(names.iter().any(|(name, _)| name == "users*1"), "{names:?}");
+    }
+}
+
+#[test]
+fn a_form_without_its_key_is_served_no_name_before_it_is_bound() {
+    let floe = Floe::open(Memory::default()).unwrap();
+    let wide: Definition = "uuid4".parse().unwrap();
+    let keyless = wide.in_form("sealed key=1 bits=128 base62 width=22".parse().unwrap()).unwrap();
+    let served = floe.define_unbound(&name("users"), &keyless).map(drop);
+    assert!(matches!(served, Err(DefineError::Invalid(_))), "{served:?}");
+}
+
+#[test]
+fn a_name_that_leaves_no_room_for_its_keys_is_not_served_before_it_is_bound_either() {
+    let floe = Floe::open(Memory::default()).unwrap();
+    let long = name(&"n".repeat(Name::MAX_BYTES));
+    let served = floe.define_unbound(&long, &sealed(7)).map(drop);
+    assert!(matches!(served, Err(DefineError::Invalid(_))), "{served:?}");
+}
+
+#[test]
+fn a_name_that_was_retired_before_it_was_bound_is_served_no_more() {
+    let (ledger, users, uuid7) = (Faulty::new(Mode::Fine), name("users"), "uuid7".parse().unwrap());
+    let floe = Floe::open(ledger.clone()).unwrap();
+    floe.define_unbound(&users, &uuid7).unwrap();
+    let other = Floe::open(ledger.clone()).unwrap();
+    other.define(&users, &uuid7, &NameOptions::default()).unwrap();
+    floe::ledger::retire(&ledger, &users, floe::UnixMillis::new(1)).unwrap();
+    let bound = floe.bind_late(&users, &uuid7);
+    assert!(matches!(bound, Err(DefineError::Retired { .. })), "{bound:?}");
+    assert!(floe.status().names.is_empty());
 }

@@ -194,3 +194,21 @@ fn whoever_is_told_that_a_clock_was_moved_may_read_it_and_move_it() {
     clock.step_to(UnixMillis::new(START + 5));
     assert_eq!((clock.now(), watcher.1.load(Ordering::Relaxed)), (UnixMillis::new(START + 6), 2));
 }
+
+/// Who draws ahead of the clock goes by it. A hold ends in a wait, while which the time stands.
+#[test]
+fn the_time_comes_as_far_as_it_says_also_where_a_hold_ends_meanwhile() {
+    for (wait_ms, behind, millis) in [(5, 6, 25), (5, 60, 1_000), (200, 210, 1_000), (5, 60_000, 1_000)] {
+        let policy = ClockPolicy { wait_ms, ..ClockPolicy::default() };
+        let mut clocks = Clocks { wall: START, mono: 0, steady: Steady::new(policy, reading(START, 0)) };
+        clocks.step(-behind);
+        let begun = clocks.steady.now();
+        assert!(matches!(begun.state, ClockState::Holding(_)), "{:?}", begun.state);
+        (0..millis).for_each(|_| clocks.idle(1));
+        let came = clocks.steady.now().stamp.millis() - begun.stamp.millis();
+        assert!(begun.comes(millis) <= came, "{came} of {millis} ms: {wait_ms}, {behind}");
+        // A wall clock that stands still is not waited for, however long floe may wait.
+        let patient = Now { state: ClockState::Holding(5), wait_ms: u64::MAX, ..begun };
+        assert_eq!(patient.comes(100), 95);
+    }
+}

@@ -1,6 +1,7 @@
 //! How a name comes into service, and goes out of it.
 
 use super::*;
+use crate::error::MintError;
 use crate::form::{Key as FormKey, KeyId, Keys};
 use crate::keys::key_names;
 use crate::kind::UlidGenerator;
@@ -154,6 +155,24 @@ fn names_that_are_defined_at_once_do_not_share_a_generator_of_other_options() {
     }
 }
 
+/// No thread is left that would tell it.
+#[test]
+fn a_name_that_is_bound_while_the_floe_is_closed_says_so() {
+    for definition in [Layout::TWITTER.into(), Definition::SEGMENT, Definition::Counter] {
+        let ledger = Meanwhile::new();
+        let floe = Floe::open(Arc::clone(&ledger)).unwrap();
+        // It is closed, so it may stay with the ledger that holds it.
+        let same = floe.clone();
+        ledger.does(move || same.close());
+        let orders = floe.define(&name("orders"), &definition, &NameOptions::default()).unwrap();
+        let refused = orders.mint_many(1).map(drop);
+        assert!(
+            matches!(&refused, Err(MintError::Stopped(stopped)) if stopped.to_string().contains("closed")),
+            "{definition}: {refused:?}"
+        );
+    }
+}
+
 #[test]
 fn a_key_that_another_node_binds_at_once_is_said_to_be_the_ledgers() {
     let [theirs, ours] = [7, 8].map(|byte| Definition::SEGMENT.in_form(sealed(byte)).unwrap());
@@ -169,6 +188,17 @@ fn a_key_that_another_node_binds_at_once_is_said_to_be_the_ledgers() {
     let defined = floe.define(&name("orders"), &ours, &NameOptions::default()).map(drop);
     let (name, key) = (name("orders"), name("orders").of_key(1).unwrap());
     assert_eq!(defined, Err(DefineError::AnotherKey { name, key, stored, configured }));
+}
+
+/// A binding is permanent.
+#[test]
+fn a_closed_floe_binds_no_name() {
+    let ledger = Memory::default();
+    let floe = Floe::open(ledger.clone()).unwrap();
+    floe.close();
+    let refused = floe.define(&name("orders"), &Definition::SEGMENT, &NameOptions::default()).map(drop);
+    assert!(matches!(refused, Err(DefineError::Stopped(_))), "{refused:?}");
+    assert_eq!(ledger.definition(&name("orders")), Ok(None));
 }
 
 /// The server starts all the same, and mints when the clock is right.
@@ -210,6 +240,22 @@ fn a_name_that_needs_no_ledger_is_unloaded_without_it() {
     floe.define(&name("users"), &"uuid7".parse().unwrap(), &NameOptions::default()).unwrap();
     assert!(floe.unload(&name("users")));
     assert!(floe.status().names.is_empty());
+}
+
+#[test]
+fn a_segment_in_a_form_is_unloaded_with_what_it_had_left() {
+    let rig = Rig::new();
+    let short = Definition::SEGMENT.in_form("base36 width=13".parse().unwrap()).unwrap();
+    let options = NameOptions { min_step: 10, ..NameOptions::default() };
+    let tickets = rig.define("tickets", &short, &options);
+    assert!(tickets.try_mint_many(1).unwrap().is_none());
+    rig.settle();
+    assert_eq!(tickets.try_mint_many(1).unwrap().unwrap().count(), 1);
+    assert!(rig.floe.unload(&name("tickets")));
+    assert!(rig.floe.status().names.is_empty());
+    rig.settle();
+    let key = Key::name(&name("tickets")).to_string();
+    assert_eq!(marks(rig.floe.ledger()), [(key, 1)]);
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! What an operator is told of each name.
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{OnceLock, mpsc};
 use std::task::Poll;
+use std::thread;
 use std::time::Duration;
 
 use super::*;
@@ -54,6 +57,47 @@ fn what_is_left_of_a_segment_is_told_and_nothing_of_what_has_no_reservation() {
         let expected = (NameState::Ready, left, 0, None);
         assert_eq!((told.state, told.left, told.ahead_ms, told.horizon), expected, "{name}");
     }
+}
+
+/// A cache looks into its file, and may wait for other processes there.
+#[test]
+fn the_ledger_is_asked_what_it_is_while_others_mint_and_for_its_id_once() {
+    /// A ledger that says what it is once somebody has minted.
+    #[derive(Default)]
+    struct Slow {
+        ledger: Memory,
+        counter: OnceLock<Counter>,
+        minted: AtomicU32,
+        ids: AtomicU32,
+    }
+    impl Ledger for Arc<Slow> {
+        crate::__hand_on!(self => self.ledger; reserve give_back bind definition names raise list);
+
+        fn realm_id(&self) -> Result<String, LedgerError> {
+            self.ids.fetch_add(1, Ordering::Relaxed);
+            self.ledger.realm_id()
+        }
+
+        fn describe(&self) -> String {
+            if let Some(counter) = self.counter.get().cloned() {
+                let (told, tell) = mpsc::channel();
+                thread::spawn(move || told.send(counter.mint()));
+                let minted = tell.recv_timeout(Duration::from_secs(30));
+                self.minted
+                    .fetch_add(u32::from(minted.is_ok_and(|minted| minted.is_ok())), Ordering::Relaxed);
+            }
+            self.ledger.describe()
+        }
+    }
+    let ledger = Arc::<Slow>::default();
+    let floe = Floe::open(Arc::clone(&ledger)).unwrap();
+    assert!(ledger.counter.set(floe.counter("count").unwrap()).is_ok());
+    for looks in 1..=2 {
+        assert!(!floe.status().realm_id.is_empty());
+        assert_eq!(ledger.minted.load(Ordering::Relaxed), looks);
+        assert_eq!(ledger.ids.load(Ordering::Relaxed), 1);
+    }
+    floe.close();
 }
 
 /// The clock may come right; what was stopped stays so.

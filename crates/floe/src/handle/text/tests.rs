@@ -131,3 +131,15 @@ fn a_form_without_its_key_is_not_said_to_be_used_up() {
     assert_eq!(ids.ended_before(7), None);
     assert!(matches!(ids.ended_before(1 << 32), Some(MintError::Exhausted(_))));
 }
+
+/// What a form leaves out is minted anew, and no more than that.
+#[test]
+fn every_call_makes_as_many_texts_as_were_asked_for_where_numbers_are_left_out() {
+    let blocked = "sqids alphabet=abc blocklist=aaa,abab,bcbc,cab,abca,ccca";
+    let ids = define(&open(), "codes", &formed(Definition::SEGMENT, blocked));
+    assert_eq!(ids.mint_many(100).unwrap().len(), 100);
+    assert_eq!(ids.try_mint_many(100).unwrap().map(|texts| texts.len()), Some(100));
+    assert_eq!(now(ids.mint_many_async(100)).unwrap().len(), 100);
+    let Minted::Numbers(mut next) = ids.numbers().unwrap().mint_many(1).unwrap() else { panic!("no number") };
+    assert!(next.next().unwrap().get() > 301, "none was left out, so this shows nothing");
+}

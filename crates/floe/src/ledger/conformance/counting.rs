@@ -94,6 +94,14 @@ pub(super) fn counts_keep_their_bounds(fresh: &dyn Fn() -> Realm) {
         beyond,
         "a mark that was raised past everything reserved ahead is where the next count begins",
     );
+    for further in [3, 2_000] {
+        let floor = counted(&*ledger, &wanted(&key, 1)).end + further;
+        equal(
+            counted(&*ledger, &Reserve { floor, ..wanted(&key, 1) }).start,
+            floor,
+            "a count begins at its floor, whether or not that lies in what was reserved ahead",
+        );
+    }
     let last = counted(&*ledger, &wanted(&key, 1)).end;
     equal(
         done(ledger.count(&Reserve { max_mark: last - 1, ..wanted(&key, 1) })),

@@ -122,8 +122,17 @@ fn who_loses_the_race_for_a_crashed_slot_at_hand_goes_on_to_the_next() {
         let goes_on = rig.call();
         rig.other(&slot(7), mark, 5_000, Some(&note(who)));
         rig.serve(goes_on);
-        let (_, next) = rig.reserve();
+        let (id, next) = rig.reserve();
         assert_eq!(next.key, slot(9), "{who}");
+        rig.answer(id, unavailable());
+        rig.hands.pass(1_000);
+        let (_, again) = rig.reserve();
+        assert_eq!((&again.key, again.token), (&slot(9), next.token), "{who}");
+        assert_eq!(
+            again.max_mark,
+            rig.now() - WINDOW - 10_000,
+            "{who}: a live neighbour is not gone on from"
+        );
     }
 }
 

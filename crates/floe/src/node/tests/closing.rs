@@ -15,24 +15,26 @@ fn give_backs(rig: &mut Rig) -> Vec<(Key, Token, u64)> {
 
 #[test]
 fn a_window_goes_back_from_the_first_tick_in_which_no_name_drew() {
-    let mut rig = Rig::new(&Memory::default(), 1);
-    let (twitter, leaf) = (rig.twitter(), rig.snowflake(&Layout::LEAF, Workers::all(10).unwrap()));
-    let worker = rig.mint_in(&twitter);
-    rig.hands.pass(100);
-    rig.mint_in(&leaf);
-    rig.hands.pass(50);
-    rig.node.close(&rig.clock);
-    // The generators stopped first: whatever is drawn from here on would be in what goes back.
-    for stream in [&twitter, &leaf] {
-        let closed = MintError::Stopped(Stopped::closed());
-        assert_eq!(rig.mint(stream), Mint::Empty(Some(closed)));
+    for last in [0, 1] {
+        let mut rig = Rig::new(&Memory::default(), 1);
+        let streams = [rig.twitter(), rig.snowflake(&Layout::LEAF, Workers::all(10).unwrap())];
+        let worker = rig.mint_in(&streams[1 - last]);
+        rig.hands.pass(100);
+        rig.mint_in(&streams[last]);
+        rig.hands.pass(50);
+        rig.node.close(&rig.clock);
+        // The generators stopped first: whatever is drawn from here on would be in what goes back.
+        for stream in &streams {
+            let closed = MintError::Stopped(Stopped::closed());
+            assert_eq!(rig.mint(stream), Mint::Empty(Some(closed)));
+        }
+        let backs = give_backs(&mut rig);
+        let [(key, token, from)] = &backs[..] else { panic!("{backs:?}") };
+        assert_eq!(*key, Key::slot(10, worker));
+        assert_eq!(*from, BEGIN.unsigned_abs() + 101, "the tick behind the one in which {last} drew");
+        assert!(rig.ledger.give_back(key, *token, *from).unwrap());
+        assert_eq!(rig.node.stopped(), Some("floe was closed"));
     }
-    let backs = give_backs(&mut rig);
-    let [(key, token, from)] = &backs[..] else { panic!("{backs:?}") };
-    assert_eq!(*key, Key::slot(10, worker));
-    assert_eq!(*from, u64::try_from(BEGIN).unwrap() + 101, "the tick behind the one in which leaf drew");
-    assert!(rig.ledger.give_back(key, *token, *from).unwrap());
-    assert_eq!(rig.node.stopped(), Some("floe was closed"));
 }
 
 #[test]
@@ -214,4 +216,17 @@ fn what_was_stopped_gives_nothing_back() {
         rig.node.close(&rig.clock);
         assert_eq!(give_backs(&mut rig), [], "what was minted in it is not known any more");
     }
+}
+
+/// An operator has to know why the ledger must not be used any more.
+#[test]
+fn a_node_that_is_closed_after_it_was_stopped_says_why_it_was_stopped() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let stopped = Stopped::ledger("it was replaced");
+    rig.node.stop(&stopped);
+    rig.node.close(&rig.clock);
+    assert_eq!(rig.node.stopped(), Some(stopped.cause.as_str()));
+    let late = rig.queue("late", None);
+    let refused = rig.node.enqueue(&late, &Ticket::new(1), &rig.clock);
+    assert_eq!(refused, Err(MintError::Stopped(stopped)));
 }

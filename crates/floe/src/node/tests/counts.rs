@@ -312,6 +312,38 @@ fn the_queue_is_bounded() {
     assert!(rig.node.enqueue(&name, &one_more, &rig.clock).is_ok());
 }
 
+/// The ledger may hang in one call, and callers give up meanwhile.
+#[test]
+fn callers_who_have_gone_keep_nobody_out_of_the_queue() {
+    let (mut rig, name, _) = counter();
+    rig.enqueue(&name, 1);
+    for _ in 0..2 {
+        (0..100_000).for_each(|_| rig.enqueue(&name, 1).abandon());
+        rig.enqueue(&name, 1);
+    }
+    // Where all wait, the queue is searched once, and then a thousand calls are refused.
+    let tickets: Vec<_> = (2..100_000).map(|_| rig.enqueue(&name, 1)).collect();
+    let refused = |rig: &mut Rig| rig.node.enqueue(&name, &Ticket::new(1), &rig.clock).is_err();
+    assert!(refused(&mut rig));
+    tickets[0].abandon();
+    assert_eq!((1..2_000).find(|_| !refused(&mut rig)), Some(1_000));
+}
+
+/// Callers of a call that failed wait again, in front of those who have come meanwhile.
+#[test]
+fn a_queue_that_is_more_than_full_is_full() {
+    let (mut rig, name, _) = counter();
+    rig.enqueue(&name, 1);
+    let tickets: Vec<_> = (0..100_000).map(|_| rig.enqueue(&name, 1)).collect();
+    let (id, _) = rig.reserve();
+    rig.answer(id, Err(LedgerError::Unavailable("gone".to_owned())));
+    let refused = |rig: &mut Rig| rig.node.enqueue(&name, &Ticket::new(1), &rig.clock).is_err();
+    assert!(refused(&mut rig));
+    tickets[..2].iter().for_each(|ticket| ticket.abandon());
+    assert_eq!((0..2_000).find(|_| !refused(&mut rig)), Some(1_000));
+    assert!(refused(&mut rig));
+}
+
 #[test]
 fn a_new_era_costs_a_counter_nothing() {
     let (mut rig, name, _) = counter();

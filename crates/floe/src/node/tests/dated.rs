@@ -188,6 +188,21 @@ fn nor_do_they_over_a_daylight_saving_change() {
     }
 }
 
+/// All nodes go on in a day that one of them has begun.
+#[test]
+fn a_wall_clock_that_jumps_a_day_ahead_begins_that_day_when_it_is_believed() {
+    let shape = shape("UTC", 6, Overflow::Refuse);
+    let noon = at("UTC", date(2026, 11, 21), 12, 0);
+    let (mut rig, name) = node(&Memory::default(), 1, noon, &shape);
+    rig.clock.look();
+    rig.hands.set(24 * HOUR);
+    let texts = [0, 29_999, 1].map(|passes| {
+        rig.hands.pass(passes);
+        id(mint(&mut rig, &name, 1).unwrap(), &shape).to_string()
+    });
+    assert_eq!(texts, ["INV20261121000001", "INV20261121000002", "INV20261122000001"]);
+}
+
 #[test]
 fn a_node_whose_clock_is_behind_adopts_the_later_day() {
     let shape = shape("UTC", 6, Overflow::Refuse);

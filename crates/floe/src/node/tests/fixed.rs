@@ -46,6 +46,7 @@ fn a_live_holder_is_named_at_once_with_the_time_and_nothing_is_pushed_on() {
         rig.settle();
         let Mint::Empty(Some(MintError::Exhausted(text))) = rig.mint(&stream) else { panic!("it mints") };
         assert!(text.contains("worker 7 is held until 2026-03-01T12:00:02.000Z"), "{text}");
+        assert!(text.contains("`instance`"), "{text}");
         assert!(text.contains("host=elsewhere"), "{text}");
         assert_eq!((rig.mark(&key()), rig.now()), (mark, u64::try_from(BEGIN).unwrap() + 300 * round));
         rig.hands.pass(300);

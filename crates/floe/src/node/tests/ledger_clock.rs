@@ -382,6 +382,26 @@ fn while_the_machines_clock_is_contradicted_the_ledgers_is_asked_every_five_seco
     }
 }
 
+/// Somebody may set the ledger's right, which shows that the machine's is.
+#[test]
+fn while_the_machines_clock_is_refused_the_ledgers_is_asked_every_five_seconds() {
+    for (passed, asks) in [(4_900, false), (5_000, true)] {
+        let (mut rig, stream) = by_hand();
+        rig.mint(&stream);
+        let asked = question(&mut rig);
+        say(&mut rig, asked, BEGIN);
+        rig.settle();
+        rig.hands.set(-2 * HOUR);
+        let asked = question(&mut rig);
+        say(&mut rig, asked, BEGIN);
+        rig.settle();
+        assert!(matches!(state(&rig), ClockState::Refused(_)), "{:?}", rig.clock.look());
+        rig.hands.pass(passed);
+        rig.step();
+        assert_eq!(rig.calls.iter().any(|call| call.op == Op::Clock), asks, "{passed} ms later");
+    }
+}
+
 #[test]
 fn nobody_asks_for_the_clock_again_who_reserves_nothing() {
     let (mut rig, stream) = by_hand();
@@ -596,4 +616,18 @@ fn a_node_that_nobody_asks_for_anything_does_not_look_again_at_once_in_a_new_era
     rig.clock.invalidate();
     rig.step();
     assert_ne!(rig.sleep(), Some(0));
+}
+
+/// Whatever the ledger is asked by then, it is not the one that it was.
+#[test]
+fn a_ledger_that_is_unfit_stops_the_node_also_where_its_clock_was_asked_for_again_meanwhile() {
+    let (mut rig, stream) = by_hand();
+    rig.mint(&stream);
+    let first = question(&mut rig);
+    rig.hands.set(2 * SECOND);
+    let second = question(&mut rig);
+    assert_ne!(first, second);
+    let unfit = LedgerError::Unfit("it was replaced".to_owned());
+    rig.node.handle_clock(first, Err(unfit), &rig.clock);
+    assert!(rig.node.stopped().is_some_and(|cause| cause.contains("it was replaced")));
 }

@@ -391,6 +391,19 @@ fn a_batch_that_does_not_fit_the_end_fails_and_smaller_ones_go_on() {
     assert_eq!(rig.number(&numbers, 5), Ok(numbers.end - 5), "nothing is lost by the refusal");
 }
 
+/// Whoever has reserved up to the mark that refuses may give it back.
+#[test]
+fn a_mark_below_one_at_which_it_was_refused_does_not_stop_the_segment() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    rig.ledger.raise(&tickets(), numbers.end - 10).unwrap();
+    assert_eq!(rig.number(&numbers, 6), Err(None));
+    let (id, _) = rig.reserve();
+    rig.answer(id, Ok(Reply::Refused { mark: numbers.end - 5, note: None }));
+    rig.settle();
+    assert_eq!(rig.number(&numbers, 5), Ok(numbers.end - 10));
+}
+
 #[test]
 fn a_range_past_the_largest_number_stops_the_segment() {
     let mut rig = Rig::new(&Memory::default(), 1);

@@ -623,3 +623,32 @@ fn in_a_new_era_a_node_looks_at_all_slots_as_at_its_start() {
     rig.mint(&stream);
     assert_eq!(refuse_all(&mut rig, 60_000), 1_024);
 }
+
+/// Its first caller would wait in vain, and be told that the ledger does not answer.
+#[test]
+fn a_name_that_comes_while_all_slots_are_taken_says_so_at_once() {
+    let (mut rig, _) = all_taken();
+    let late = rig.snowflake(&Layout::LEAF, Workers::all(10).unwrap());
+    assert!(matches!(rig.mint(&late), Mint::Empty(Some(MintError::Exhausted(_)))));
+}
+
+/// Its own window may last for long.
+#[test]
+fn who_has_lost_a_slot_and_mints_on_looks_for_another_as_seldom_as_any_other() {
+    const LONG: u64 = 3_600_000;
+    let mut rig = Rig::with(&Memory::default(), 3, Hands::at(BEGIN), LONG, false);
+    let stream = rig.twitter();
+    let key = Key::slot(10, rig.mint_in(&stream));
+    rig.other(&key, rig.mark(&key), LONG, None);
+    rig.hands.pass(LONG / 2);
+    rig.mint(&stream);
+    let renewal = rig.call();
+    rig.serve(renewal);
+    for longest in [1_000, 2_000, 4_000, 4_000] {
+        assert!(refuse_all(&mut rig, LONG) > 0);
+        let apart = rig.sleep().unwrap();
+        assert!((longest / 2..=longest).contains(&apart), "{apart} of {longest}");
+        assert!(matches!(rig.mint(&stream), Mint::Got { .. }));
+        rig.hands.pass(apart);
+    }
+}

@@ -2,6 +2,7 @@
 //! gone").
 
 use std::collections::BTreeSet;
+use std::task::{Wake, Waker};
 
 use super::slots::{pool, refuse_all, refused};
 use super::*;
@@ -83,6 +84,33 @@ fn nodes_that_keep_their_windows_and_start_at_once_do_not_renew_at_once() {
     // One write for each node and window, and half of the window has them all: 40 in each of its tenths on average.
     assert_eq!(renewals.iter().sum::<u64>(), 200, "{renewals:?}");
     assert!(renewals.iter().all(|&many| many <= 70), "{renewals:?}");
+}
+
+/// Who is woken may run at once, before the node goes on.
+#[test]
+fn what_a_caller_wants_when_a_window_wakes_it_is_not_forgotten() {
+    struct Wants(Arc<Stream>);
+
+    impl Wake for Wants {
+        fn wake(self: Arc<Self>) {
+            self.0.shared.want(7);
+        }
+    }
+
+    for wants in [false, true] {
+        let (mut rig, stream, _) = at_home(false);
+        rig.hands.pass(WINDOW / 2);
+        stream.shared.want(1);
+        let (id, request) = rig.reserve();
+        if wants {
+            stream.shared.waiters.add(&Waker::from(Arc::new(Wants(Arc::clone(&stream)))));
+        }
+        let answer = rig.ledger.reserve(&request);
+        rig.answer(id, answer);
+        rig.hands.pass(WINDOW);
+        rig.step();
+        assert_eq!(!rig.calls.is_empty(), wants);
+    }
 }
 
 /// Otherwise an outage that outlasts all windows would have them renewed together from then on.
@@ -642,10 +670,12 @@ fn an_answer_of_the_wrong_kind_stops_everything() {
     // Also what was being bound meanwhile.
     let (late, late_count) = (rig.segment("late", STEPS), rig.queue("late-count", None));
     let wide = rig.snowflake(&Layout::SONYFLAKE, Workers::all(16).unwrap());
-    assert_eq!((rig.number(&late, 1), rig.mint(&wide)), (Err(None), Mint::Empty(None)));
-    rig.step();
+    // In the slot whose window is held.
+    let beside = rig.snowflake(&Layout::LEAF, Workers::all(10).unwrap());
     assert_eq!(rig.number(&late, 1), Err(Some(stopped.clone())));
-    assert_eq!(rig.mint(&wide), Mint::Empty(Some(stopped.clone())));
+    for stream in [&wide, &beside] {
+        assert_eq!(rig.mint(stream), Mint::Empty(Some(stopped.clone())));
+    }
     assert_eq!(rig.node.enqueue(&late_count, &Ticket::new(1), &rig.clock), Err(stopped));
     // Unloading and closing give nothing back to such a ledger, and change nothing of what is told.
     let unused = rig.segment("unused", STEPS);
