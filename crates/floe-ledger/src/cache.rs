@@ -10,7 +10,8 @@
 //!
 //! - The cache holds **slots** (`s/…`), and **segments** (`n/…`) whose definition was bound through this cache. It
 //!   passes on counters, dated names, and every name that it does not know: their order belongs to the cluster.
-//! - It also holds **definitions**. They never change, so a copy is as good as the original.
+//! - It also holds **definitions** of names that were bound through it, and the notes about names that it has read
+//!   ([`Name::is_note`]). They never change, so a copy is as good as the original.
 //! - **Marks** are seen from here. If this cache holds the range below a mark of the ledger behind, it shows how far it
 //!   has come in that range. A caller that asks the ledger behind directly sees the end of the range.
 //! - **No call waits** for the ledger behind while the held ranges suffice: a thread refills what runs low. It does not
@@ -41,16 +42,16 @@ use std::thread;
 use std::time::Duration;
 
 use floe::ledger::{
-    AtHand, Elsewhere, Key, Ledger, LedgerError, MAX_MARK, Record, Reply, Reserve, Token, retirement_of,
+    AtHand, Elsewhere, Key, Ledger, LedgerError, Record, Reply, Reserve, Token, end_of, retirement_of,
 };
 use floe::{Name, UnixMillis};
 
 use self::refill::Gates;
-use self::store::{Got, Home, Level, Store};
+use self::store::{Begun, Home, Level, Store};
 use self::top_up::Queue;
 use self::upstream::Upstream;
 use crate::sqlite::Origin;
-use crate::{DEFAULT_REALM, OpenError, Opening, realm_name, without_credentials};
+use crate::{DEFAULT_REALM, OpenError, Opening, check_url, realm_name, without_credentials};
 
 mod asking;
 mod refill;
@@ -113,7 +114,10 @@ pub struct Builder {
 /// The state that the callers and the thread share.
 struct Inner {
     store: Store,
+    /// The cache's id when this process opened it.
+    id: Token,
     upstream: Upstream,
+    realm: String,
     /// The ledger behind, without credentials.
     shown: String,
     window_ms: u64,
@@ -146,7 +150,8 @@ impl Cache {
 }
 
 impl Builder {
-    /// The realm in the ledger behind; by default `default`. A directory belongs to one. [`Builder`] has an example.
+    /// The realm in the ledger behind; by default `default`. A directory belongs to the one that it first reached.
+    /// [`Builder`] has an example.
     #[must_use]
     pub fn realm(self, realm: &str) -> Self {
         Self { opening: self.opening.with_realm(realm), ..self }
@@ -176,7 +181,8 @@ impl Builder {
     /// Opens it in front of the shared ledger at `url`. [`Cache`] has an example.
     ///
     /// # Errors
-    /// Those of [`Builder::before_ledger`]; and `Asked` for an embedded ledger, which needs no cache.
+    /// Those of [`Builder::before_ledger`]; and `Asked` for an embedded ledger, which needs no cache, and for a URL that
+    /// cannot be right ([`check_url`]).
     pub fn before(self, url: &str) -> Result<Cache, OpenError> {
         let scheme = url.split(':').next().unwrap_or(url);
         if matches!(scheme, "sqlite" | "memory") {
@@ -184,6 +190,7 @@ impl Builder {
                 "{scheme}: is a ledger of this machine, which needs no cache: leave the cache out, or name a shared ledger"
             )));
         }
+        check_url(url)?;
         let (opening, opened) = (self.opening.clone(), url.to_owned());
         self.before_ledger(&place_of(url), move || opening.open(&opened))
     }
@@ -191,10 +198,13 @@ impl Builder {
     /// Opens it in front of the ledger that `open` opens. Errors call that ledger `upstream`; every start must use the
     /// same name. `open` is called now, and again later if the ledger could not be reached. [`Builder`] has an example.
     ///
+    /// If `open` says `Asked` (the ledger refuses a password, a certificate, a role or a right), that is an outage like any other:
+    /// a cache that holds ranges serves them, and tries again.
+    ///
     /// # Errors
-    /// `Asked` if a setting is wrong, or if `open` says so. `Unavailable` if the ledger behind cannot be reached and
-    /// the directory is new. `Unfit` if the directory is a copy, damaged, on a network file system, or of another
-    /// realm, ledger or user, and if the ledger behind is unfit.
+    /// `Asked` if a setting is wrong, or if `open` says so and the directory is new. `Unavailable` if the ledger behind
+    /// cannot be reached and the directory is new. `Unfit` if the directory is a copy, damaged, on a network file
+    /// system, or of another realm, ledger or user, and if the ledger behind is unfit.
     pub fn before_ledger(
         self,
         upstream: &str,
@@ -218,7 +228,9 @@ impl Builder {
         let inner = Arc::new(Inner {
             slots: Mutex::new(store.slots()?.into_iter().filter_map(slot).collect()),
             store,
+            id: home.id,
             upstream: Upstream::new(Box::new(open)),
+            realm: self.opening.realm().to_owned(),
             shown: upstream.to_owned(),
             window_ms: u64::try_from(self.window.as_millis()).unwrap_or(u64::MAX),
             queue: Arc::default(),
@@ -265,10 +277,7 @@ impl Inner {
                 let reached = inner.upgrade().map_or(Ok(()), |inner| inner.reach().map(drop));
                 // When the cache serves alone, nobody listens any more.
                 drop(tell.try_send(reached.clone()));
-                match reached {
-                    Err(OpenError::Ledger(error)) => Err(error),
-                    _ => Ok(()),
-                }
+                reached.map_err(upstream::at_work)
             });
             queue.run(|wish| inner.upgrade().map_or(Ok(()), |inner| inner.top_up(wish)));
         };
@@ -288,7 +297,11 @@ impl Inner {
             Some(_) => reached.recv_timeout(PATIENCE).unwrap_or_else(|_| silent()),
             None => reached.recv().unwrap_or_else(|_| silent()),
         };
-        let Err(OpenError::Ledger(LedgerError::Unavailable(cause))) = outcome else { return outcome };
+        let cause = match outcome {
+            Err(OpenError::Ledger(LedgerError::Unavailable(cause))) => cause,
+            Err(OpenError::Asked(cause)) if home.realm_id.is_some() => cause,
+            outcome => return outcome,
+        };
         let dir = self.store.shown();
         if home.realm_id.is_none() {
             return Err(LedgerError::Unavailable(format!(
@@ -310,48 +323,58 @@ impl Inner {
     /// The ledger behind, reached and checked.
     fn reach(&self) -> Result<Arc<dyn Ledger>, OpenError> {
         let outcome = self.upstream.get(|ledger| self.greet(ledger));
-        if let Err(error) = &outcome {
-            // If waiting does not help, the cache hands out nothing any more.
-            let fate = match error {
-                OpenError::Ledger(LedgerError::Unavailable(_)) => return outcome,
-                OpenError::Ledger(error) => error.clone(),
-                OpenError::Asked(text) => LedgerError::Unfit(text.clone()),
-            };
-            self.fate.get_or_init(|| fate);
+        // If waiting does not help, the cache hands out nothing any more.
+        if let Err(OpenError::Ledger(error)) = &outcome
+            && !matches!(error, LedgerError::Unavailable(_))
+        {
+            self.fate.get_or_init(|| error.clone());
         }
         outcome
     }
 
+    /// The ledger behind, if it was reached, and answered when it was last asked.
+    fn answering(&self) -> Option<Arc<dyn Ledger>> {
+        self.upstream.if_open().filter(|_| self.answers.load(Ordering::SeqCst))
+    }
+
     fn upstream(&self) -> Result<Arc<dyn Ledger>, LedgerError> {
-        self.reach().map_err(|error| match error {
-            OpenError::Ledger(error) => error,
-            OpenError::Asked(text) => LedgerError::Unfit(text),
-        })
+        self.reach().map_err(upstream::at_work)
     }
 
     /// Runs before any call to the ledger behind. Checks that it is the ledger whose ranges are held here, and that
     /// this is not an older copy of the cache.
     fn greet(&self, ledger: &dyn Ledger) -> Result<(), LedgerError> {
-        self.store.meet(&self.heard(ledger.realm_id())?, &self.shown)?;
-        let (id, token) = self.store.begin_opening(Token::random()?)?;
-        let count = Reserve {
-            key: Key::cache(&id),
-            floor: 0,
-            count: 1,
-            max_mark: MAX_MARK,
-            token,
-            create: true,
-            note: None,
-        };
-        let Reply::Got { start, end, previous_mark } = self.heard(ledger.reserve(&count))? else {
-            return Err(LedgerError::Unfit(
-                "the ledger behind the cache refused a reservation that it must not refuse".to_owned(),
-            ));
-        };
-        let got = Got { start, end, previous_mark };
-        if self.store.end_opening(token, got, Token::random()?)? {
-            return Ok(());
+        self.store.meet(&self.realm, &self.heard(ledger.realm_id())?, &self.shown)?;
+        loop {
+            let Begun { id, token, openings, is_new } = self.store.begin_opening(Token::random()?)?;
+            // A request that arrives after a later opening counts nothing.
+            let count = Reserve {
+                key: Key::cache(&id),
+                floor: 0,
+                count: 1,
+                max_mark: openings,
+                token,
+                create: true,
+                note: None,
+            };
+            let answer = ledger.reserve(&count).map_err(|error| match error {
+                LedgerError::Missing(key) => self.store.lost_count(&key),
+                error => error,
+            });
+            let answer = self.heard(answer)?;
+            let ended = self.store.end_opening(token, &answer, Token::random()?)?;
+            if ended.id != self.id {
+                return self.end_as_a_copy();
+            }
+            // A copy with the same token would get the same answer. Once another opening is counted, it is refused.
+            if is_new || !ended.here {
+                return Ok(());
+            }
         }
+    }
+
+    /// What this process had was of an older copy, and is dropped.
+    fn end_as_a_copy(&self) -> Result<(), LedgerError> {
         if self.served_alone.load(Ordering::SeqCst) {
             return Err(LedgerError::Unfit(format!(
                 "the cache {} is an older copy, which is known only now that the ledger behind it answers: the IDs \
@@ -406,8 +429,14 @@ impl Inner {
 
 /// The ledger that a URL names: without credentials, and without the options that may change between starts.
 fn place_of(url: &str) -> String {
-    const PLACES: [&str; 5] = ["schema", "dbname", "host", "hostaddr", "port"];
-    let (place, options) = url.split_once('?').unwrap_or((url, ""));
+    const PLACES: [&str; 9] =
+        ["schema", "dbname", "host", "hostaddr", "port", "endpoint", "region", "account", "datacenter"];
+    // A password may hold the sign of the options.
+    let authority = url.find("//").map_or(0, |slashes| slashes + 2);
+    let authority_end = url[authority..].find('/').map_or(url.len(), |end| authority + end);
+    let host = url[..authority_end].rfind('@').unwrap_or(0);
+    let place_end = url[host..].find('?').map_or(url.len(), |end| host + end);
+    let (place, options) = (&url[..place_end], url[place_end..].trim_start_matches('?'));
     let names_a_place = |option: &&str| PLACES.contains(&option.split('=').next().unwrap_or(option));
     let options: Vec<&str> = options.split('&').filter(names_a_place).collect();
     let place = without_credentials(place);
@@ -467,7 +496,22 @@ impl Ledger for Cache {
         {
             return Ok(None);
         }
-        inner.heard(inner.upstream()?.definition(name))
+        // A last day that was never heard of here ends a known name late, and repeats nothing. So no call waits for it. With a
+        // key that was never compared, texts could open as other numbers.
+        let may_miss = match end_of(name) {
+            Some(name) => inner.store.definition(&name)?.is_some(),
+            None => false,
+        };
+        if may_miss && inner.answering().is_none() {
+            return Ok(None);
+        }
+        let answer = inner.upstream().and_then(|upstream| inner.heard(upstream.definition(name)));
+        match answer {
+            Err(LedgerError::Unavailable(_)) if may_miss => Ok(None),
+            // A name that is only read becomes no known one: nobody asked whether it was retired.
+            Ok(Some(note)) if Name::is_note(name.as_str()) => inner.store.remember(name, &note).map(Some),
+            answer => answer,
+        }
     }
 
     fn names(&self, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
@@ -513,9 +557,7 @@ impl Ledger for Cache {
 
     fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
         let inner = &self.inner;
-        let Some(upstream) = inner.upstream.if_open().filter(|_| inner.answers.load(Ordering::SeqCst)) else {
-            return Ok(None);
-        };
+        let Some(upstream) = inner.answering() else { return Ok(None) };
         match inner.heard(upstream.clock()) {
             Err(LedgerError::Unavailable(_)) => Ok(None),
             answer => answer,
@@ -534,7 +576,10 @@ impl Ledger for Cache {
         let inner = &self.inner;
         let shown = inner.upstream.if_open().map_or_else(|| inner.shown.clone(), |ledger| ledger.describe());
         let dropped = match inner.was_a_copy.load(Ordering::SeqCst) {
-            true => " (which was an older copy: what it held was dropped)",
+            true => {
+                " (which was an older copy: what it held was dropped; if floe used it while the ledger was down, look for duplicates of \
+                 the IDs of that time)"
+            }
             false => "",
         };
         format!("{shown} behind the cache {}{dropped}", inner.store.shown())
@@ -572,16 +617,54 @@ mod tests {
         queue.insist(|| panic!("it is still open"));
     }
 
+    /// One that can serve alone waits for half a second only.
+    #[test]
+    fn a_new_cache_waits_for_a_ledger_that_is_slow_to_connect() {
+        let (dir, (_silent, never)) = (tempfile::TempDir::new().unwrap(), mpsc::channel::<()>());
+        let never = Mutex::new(never);
+        let opened = Cache::builder(dir.path()).before_ledger("behind:", move || {
+            assert!(never.lock().unwrap().recv_timeout(2 * PATIENCE).is_err());
+            Ok(Box::new(Memory::default()))
+        });
+        assert_eq!(opened.map(drop), Ok(()));
+    }
+
+    /// By the contract, it refuses only where the mark is too high.
+    #[test]
+    fn a_ledger_that_refuses_to_count_a_start_without_a_reason_is_used_no_more() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let store = Store::open(dir.path(), Duration::from_secs(10)).unwrap();
+        let [id, token, fresh] = [(); 3].map(|()| Token::random().unwrap());
+        let here = Origin::of(&dir.path().join(store::FILE)).unwrap();
+        store.enter("shop", "behind:", &here, id).unwrap();
+        store.begin_opening(token).unwrap();
+        let refused = |mark| store.end_opening(token, &Reply::Refused { mark, note: None }, fresh);
+        let same = refused(0);
+        assert!(
+            matches!(&same, Err(LedgerError::Unfit(text)) if text.contains("refused to count")),
+            "{same:?}"
+        );
+        assert!(refused(1).is_ok_and(|ended| ended.id == fresh), "others were counted: it is an older copy");
+    }
+
     #[test]
     fn a_ledger_is_named_without_secrets_and_without_what_may_change() {
         for (url, place) in [
             ("postgres://floe:secret@db:5432/ids", "postgres://…@db:5432/ids"),
+            ("postgres://floe:se@cret@db:5432/ids", "postgres://…@db:5432/ids"),
             ("postgres://db/ids?password=secret&schema=a&max_wait=1s", "postgres://db/ids?schema=a"),
+            ("postgres:///?dbname=ids&hostaddr=10.0.0.7&user=a", "postgres:///?dbname=ids&hostaddr=10.0.0.7"),
             (
                 "postgres:///ids?user=floe&host=a&port=5433&password=se@cret",
                 "postgres:///ids?host=a&port=5433",
             ),
+            ("mysql://floe:sec?ret@db/ids?max_wait=1s", "mysql://…@db/ids"),
+            ("postgres://floe:sec?r@t@db?dbname=ids", "postgres://…@db?dbname=ids"),
             ("etcd://a:2379,b:2379/prefix", "etcd://a:2379,b:2379/prefix"),
+            ("s3://ids/x?endpoint=https://minio&max_wait=1s", "s3://ids/x?endpoint=https://minio"),
+            ("dynamodb://ids?region=eu-west-1", "dynamodb://ids?region=eu-west-1"),
+            ("az://ids?account=shop&max_wait=1s", "az://ids?account=shop"),
+            ("consul://db/ids?token_file=t&datacenter=dc2", "consul://db/ids?datacenter=dc2"),
         ] {
             assert_eq!(place_of(url), place);
         }

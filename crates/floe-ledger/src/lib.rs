@@ -55,7 +55,7 @@ pub mod object;
 #[cfg(feature = "offer")]
 pub mod offer;
 // A build with few ledgers does not use all of these.
-#[cfg_attr(not(all(feature = "mysql", feature = "sqlite")), allow(dead_code))]
+#[cfg_attr(not(all(feature = "mysql", feature = "offer", feature = "sqlite")), allow(dead_code))]
 mod opening;
 #[cfg_attr(not(all(feature = "mysql", feature = "redis", feature = "sqlite")), allow(dead_code))]
 mod options;
@@ -287,6 +287,19 @@ mod tests {
     use crate::options::{CONNECT_TIMEOUT, MAX_WAIT};
     use crate::sqlite::{ahead, witness};
     use crate::{cache, mysql, object, offer, remote::pool, served};
+
+    #[test]
+    fn no_part_of_a_password_is_shown() {
+        for (url, shown) in [
+            ("postgres://floe:se@cret@db/ids", "postgres://…@db/ids"),
+            ("mysql://:@@@db/ids?max_wait=1s", "mysql://…@db/ids"),
+            ("redis://floe:se//c@ret@cache:6379/0", "redis://…@cache:6379/0"),
+            ("oracle://floe:se?c@ret@db/ids", "oracle:…"),
+            ("etcd://a:2379,b:2379/ids", "etcd://a:2379,b:2379/ids"),
+        ] {
+            assert_eq!(crate::shown(url), shown);
+        }
+    }
 
     /// Sentences of the pages with a limit or a default of this crate. Small numbers are words there, so they are compared
     /// with the constants first.

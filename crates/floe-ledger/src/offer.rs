@@ -15,7 +15,7 @@ use floe::{Name, UnixMillis};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::opening::Missing;
+use crate::opening::{Missing, Sees};
 use crate::{OpenError, Opening};
 
 /// How many realms are open at once. One more replaces the one that has not been called for the longest time.
@@ -289,7 +289,7 @@ pub(crate) fn short(text: &str) -> String {
 /// // url = "sqlite:ids.db"
 /// let offer = Offer::new(move |opening| opening.open(&url));
 /// let question = br#"{"nonce":"1","call":{"enter":{"missing":"make","sole":false}}}"#;
-/// let answered = offer.answer("shop", &|_| true, question)?;
+/// let answered = offer.answer("shop", |_| true, question)?;
 /// assert_eq!((answered.call, answered.outcome), ("enter", "ok"));
 /// assert!(answered.body.starts_with(br#"{"nonce":"1","realm_id":""#));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -343,9 +343,10 @@ impl Offer {
     pub fn answer(
         &self,
         realm: &str,
-        sees: &dyn Fn(&str) -> bool,
+        sees: impl Fn(&str) -> bool + Send + Sync + 'static,
         question: &[u8],
     ) -> Result<Answered, String> {
+        let sees = Sees(Arc::new(sees));
         let Question { nonce, realm_id, servers, call } = serde_json::from_slice(question).map_err(|error| {
             format!(
                 "this is not a call of a ledger ({}): a process of another version may send calls that this floe does not know",
@@ -355,7 +356,8 @@ impl Offer {
         let word = call.word();
         let asked = match (call, &realm_id) {
             (Call::Enter { missing, realm_id, sole }, None) => {
-                let opening = Opening { realm: realm.to_owned(), missing, pinned: realm_id, sole, servers };
+                let (realm, sees) = (realm.to_owned(), Some(sees));
+                let opening = Opening { realm, missing, pinned: realm_id, sole, servers, sees };
                 self.enter(&opening).map(|realm| (realm, Ok(Answer::Entered)))
             }
             (Call::Enter { .. }, Some(_)) | (_, None) => {
@@ -365,7 +367,7 @@ impl Offer {
                 return Err(format!("one call lists {PAGE} at most: ask again after the last one"));
             }
             (call, Some(id)) => self.realm(realm, id, servers).map(|realm| {
-                let answer = carry_out(&*realm.ledger, call, sees);
+                let answer = carry_out(&*realm.ledger, call, &sees);
                 (realm, answer)
             }),
         };
@@ -441,7 +443,7 @@ impl Offer {
     }
 }
 
-fn carry_out(ledger: &dyn Ledger, call: Call, sees: &dyn Fn(&str) -> bool) -> Result<Answer, LedgerError> {
+fn carry_out(ledger: &dyn Ledger, call: Call, sees: &Sees) -> Result<Answer, LedgerError> {
     Ok(match call {
         Call::Enter { .. } => Answer::Entered,
         Call::Reserve(wanted) => ledger.reserve(&wanted.into())?.into(),
@@ -461,7 +463,7 @@ fn carry_out(ledger: &dyn Ledger, call: Call, sees: &dyn Fn(&str) -> bool) -> Re
         }
         Call::Clock {} => Answer::Clock(ledger.clock()?.map(UnixMillis::get)),
         Call::InOtherRealms { name } => {
-            let found = ledger.in_other_realms(&name.0)?.into_iter().filter(|found| sees(&found.realm));
+            let found = ledger.in_other_realms(&name.0)?.into_iter().filter(|found| (sees.0)(&found.realm));
             Answer::Elsewhere(found.map(|found| (found.realm, found.definition, found.mark)).collect())
         }
     })

@@ -1,5 +1,8 @@
 //! The rules for opening a ledger: which parts may be made, and which must exist.
 
+use std::fmt;
+use std::sync::Arc;
+
 use floe::ledger::LedgerError;
 
 use crate::DEFAULT_REALM;
@@ -25,6 +28,26 @@ pub struct Opening {
     pub(crate) sole: bool,
     /// How many floe servers ask for it, each for the one before; 0 for a process that asks for itself.
     pub(crate) servers: u8,
+    /// The other realms that an error may name; all of them if it is `None`.
+    pub(crate) sees: Option<Sees>,
+}
+
+/// Whether a caller may know of a realm.
+#[derive(Clone)]
+pub(crate) struct Sees(pub(crate) Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl PartialEq for Sees {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Sees {}
+
+impl fmt::Debug for Sees {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sees").finish_non_exhaustive()
+    }
 }
 
 /// The reaction if a ledger, tables or a realm do not exist.
@@ -42,7 +65,14 @@ pub(crate) enum Missing {
 impl Opening {
     /// The realm `realm`, named as in [`open_in`](crate::open_in). Missing parts are made. [`Opening`] has an example.
     pub fn of(realm: &str) -> Self {
-        Self { realm: realm.to_owned(), missing: Missing::Make, pinned: None, sole: false, servers: 0 }
+        Self {
+            realm: realm.to_owned(),
+            missing: Missing::Make,
+            pinned: None,
+            sole: false,
+            servers: 0,
+            sees: None,
+        }
     }
 
     #[cfg(feature = "sqlite")]
@@ -85,6 +115,11 @@ impl Opening {
         self.missing == Missing::Make && self.pinned.is_none()
     }
 
+    /// Whether the caller only looks.
+    pub(crate) fn only_looks(&self) -> bool {
+        self.missing == Missing::Look
+    }
+
     /// Whether the ledger's other realms matter although this one exists.
     pub(crate) fn asks_for_others(&self) -> bool {
         self.sole && self.realm == DEFAULT_REALM
@@ -99,11 +134,11 @@ impl Opening {
         others: impl FnOnce() -> Result<Vec<String>, E>,
         shown: &str,
     ) -> Result<(), E> {
-        let others = if self.asks_for_others() { others()?.join(", ") } else { String::new() };
+        let others = if self.asks_for_others() { others()? } else { Vec::new() };
         if others.is_empty() {
             return Ok(());
         }
-        let realm = &self.realm;
+        let (realm, others) = (&self.realm, self.named(&others));
         Err(E::from(LedgerError::Unfit(format!(
             "{shown} has several realms, {realm} and {others}, and none was named: name one (--realm {realm}, --realm …, or \
              --config FILE)"
@@ -137,7 +172,7 @@ impl Opening {
             [] => "none that floe could name (look at the URL)".to_owned(),
             others => format!(
                 "{}. Name one of them (realm = \"…\" in the configuration, --realm, or --config FILE)",
-                others.join(", ")
+                self.named(others)
             ),
         };
         let hint = format!("{shown} has no realm {}, it has: {has}", self.realm);
@@ -148,6 +183,30 @@ impl Opening {
             }
             Missing::Make => LedgerError::Unfit(hint),
         }
+    }
+
+    /// A list of other realms, for the caller.
+    fn named(&self, others: &[String]) -> String {
+        let sees = |realm: &&str| self.sees.as_ref().is_none_or(|sees| (sees.0)(realm));
+        let mut named: Vec<&str> = others.iter().map(String::as_str).filter(sees).collect();
+        if named.len() < others.len() {
+            named.push("some that are not shown to this caller");
+        }
+        named.join(", ")
+    }
+
+    /// Whether `what`, which an older floe made, may be upgraded.
+    ///
+    /// # Errors
+    /// `Unfit` for a caller that only looks.
+    pub(crate) fn may_change(&self, what: &str, version: i64, shown: &str) -> Result<(), LedgerError> {
+        if !self.only_looks() {
+            return Ok(());
+        }
+        Err(LedgerError::Unfit(format!(
+            "{what} at {shown} are those of an older floe (version {version}), and this command does not change them: run \
+             `floe serve` or `floe mint` to update them, or use the older floe"
+        )))
     }
 
     /// # Errors
@@ -194,6 +253,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_a_caller_that_looks_leaves_the_tables_of_an_older_floe_as_they_are() {
+        let shop = Opening::of("shop");
+        for (opening, may_change) in
+            [(shop.clone(), true), (shop.clone().existing(), true), (shop.to_look(), false)]
+        {
+            for opening in [opening.clone(), opening.realm_id("0123")] {
+                assert_eq!(opening.may_change("the tables", 1, "db").is_ok(), may_change, "{opening:?}");
+            }
+        }
+    }
+
+    #[test]
     fn whoever_named_a_realm_is_told_of_no_other() {
         let others = || Ok::<_, LedgerError>(vec!["games".to_owned()]);
         for (opening, is_told) in [
@@ -202,6 +273,33 @@ mod tests {
             (Opening::of("shop").sole_realm(), false),
         ] {
             assert_eq!(opening.check_sole(others, "db").is_err(), is_told, "{opening:?}");
+        }
+    }
+
+    #[test]
+    fn who_named_no_realm_is_told_only_of_those_that_it_may_see() {
+        let others = || Ok::<_, LedgerError>(["games", "secret"].map(str::to_owned).into());
+        let sees = Sees(Arc::new(|realm| realm == "games"));
+        let sole = Opening { sees: Some(sees), ..Opening::of(DEFAULT_REALM).sole_realm() };
+        for refused in [sole.check_sole(others, "db"), sole.check_new(others, "db")] {
+            let text = refused.unwrap_err().to_string();
+            assert!(text.contains("games, some that are not shown"), "{text}");
+            assert!(!text.contains("secret"), "{text}");
+        }
+    }
+
+    /// All IDs would begin again in it.
+    #[test]
+    fn who_named_no_realm_makes_none_beside_others() {
+        let others = || Ok::<_, LedgerError>(vec!["games".to_owned()]);
+        let none = || Ok::<_, LedgerError>(Vec::new());
+        for (opening, is_made) in [
+            (Opening::of(DEFAULT_REALM).sole_realm(), false),
+            (Opening::of(DEFAULT_REALM), false),
+            (Opening::of("shop"), true),
+        ] {
+            assert_eq!(opening.check_new(others, "db").is_ok(), is_made, "{opening:?}");
+            assert_eq!(opening.check_new(none, "db"), Ok(()), "{opening:?}");
         }
     }
 }

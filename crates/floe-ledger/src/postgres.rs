@@ -25,7 +25,7 @@
 use std::ops::Range;
 
 use floe::UnixMillis;
-use floe::ledger::LedgerError;
+use floe::ledger::{LedgerError, Token};
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 use tokio_postgres::Error;
 
@@ -188,6 +188,11 @@ impl Store for Postgres {
 
     fn counting(&self) -> Option<&dyn Counting> {
         Some(self)
+    }
+
+    fn settle(&self) -> Result<(), LedgerError> {
+        let record = format!("floe 1\nsettled {}\n", Token::random()?.hex());
+        self.ask(&self.statements.settle, &[&record]).map(drop)
     }
 
     fn time(&self) -> Result<Option<UnixMillis>, LedgerError> {

@@ -15,7 +15,6 @@ use floe::ledger::LedgerError;
 use self::driver::Driver;
 use self::pool::Pool;
 use self::url::Reach;
-use crate::opening::Missing;
 use crate::{OpenError, Opening, realm_name};
 
 // A build with few ledgers does not use all of these modules.
@@ -33,6 +32,8 @@ pub(crate) mod realm;
 pub(crate) mod socket;
 pub(crate) mod ssl_mode;
 pub(crate) mod stored;
+#[cfg(any(feature = "postgres-no-tls", feature = "redis", feature = "zookeeper"))]
+pub(crate) mod task;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 pub(crate) mod url;
@@ -82,7 +83,7 @@ pub(crate) struct Wanted<'a> {
     /// The realm's id, once this process has seen it. From then on nothing may be missing.
     known: Option<&'a str>,
     /// How the ledger is opened.
-    opening: &'a Opening,
+    pub(crate) opening: &'a Opening,
 }
 
 impl<'a> Wanted<'a> {
@@ -109,20 +110,6 @@ impl Wanted<'_> {
             (None, Some(_)) => Err(self.opening.not_made(&format!("{what} at {shown} is missing"))),
             (None, None) => Ok(self.opening.may_make()),
         }
-    }
-
-    /// Whether `what`, which an older floe made, may be upgraded.
-    ///
-    /// # Errors
-    /// `Unfit` for a caller that only looks.
-    pub(crate) fn may_change(&self, what: &str, version: i64, shown: &str) -> Result<(), LedgerError> {
-        if self.opening.missing != Missing::Look {
-            return Ok(());
-        }
-        Err(LedgerError::Unfit(format!(
-            "{what} at {shown} are those of an older floe (version {version}), and this command does not change them: run \
-             `floe serve` or `floe mint` to update them, or use the older floe"
-        )))
     }
 
     /// # Errors
@@ -159,6 +146,8 @@ pub(crate) enum Trouble<E> {
     Store(E),
     Timeout(Duration),
     NoThread,
+    /// The system refused a thread for the call.
+    Refused(std::io::Error),
     Ledger(LedgerError),
 }
 
@@ -183,6 +172,7 @@ impl<E> Trouble<E> {
                 "{shown} gave no answer within {bound:?}: check whether it runs, what it waits for, whether the \
                  network lets the connection through, and whether the port speaks this protocol, with or without TLS"
             )),
+            Self::Refused(error) => driver::no_thread(shown, &error),
             Self::NoThread => LedgerError::Unavailable(format!(
                 "the thread that talks to {shown} does not answer: a process that forks has to open its ledger again"
             )),

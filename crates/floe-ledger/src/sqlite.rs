@@ -4,7 +4,7 @@
 //! When `reserve` returns `Got`, the range is in the file and the file is on disk: the range survives kill -9, a crash
 //! of the system and a loss of power (WAL with `synchronous=FULL`). A reserve is one `BEGIN IMMEDIATE` transaction, so
 //! any number of processes and threads may share the file, and between calls no process holds the lock. A refused
-//! reserve writes nothing, and without a call nothing is written at all. It has no thread. A counter reserves ahead, so
+//! reserve writes nothing (but once in 128 writes the number of the transaction), and without a call nothing is written at all. It has no thread. A counter reserves ahead, so
 //! that most counts wait for no flush (`ahead.rs`).
 //!
 //! `database is locked` is never an answer. A call waits for the others, up to [`Builder::max_wait`], and then returns
@@ -22,7 +22,8 @@
 //!   records that there was a ledger, so the next start notices a lost one too.
 //! - **The file keeps its content.** Each write also writes its number, into the file (`turn.rs`) and into a small file
 //!   `floe.db-witness` beside it (`witness.rs`). If a backup is copied over the file, the next call of any process and
-//!   the next start notice it. They also notice a WAL that was deleted, cut off or damaged. The answer is `Unfit`.
+//!   the next start notice it, but for one that is copied in the milliseconds in which the WAL is written to the file.
+//!   They also notice a WAL that was deleted, cut off or damaged. The answer is `Unfit`.
 //! - **There is only one.** A copy of the file with its witness is refused: its inode, its time of birth or the
 //!   machine's id differ from the witness.
 //! - **A backup is old.** A restored file has the marks of its day, and later ranges would be reserved again: raise
@@ -34,21 +35,22 @@
 //! - **No other opener inside the process.** If other code in the process opens and closes the file, that drops
 //!   SQLite's locks (POSIX locks belong to the process): leave the file to this module.
 //!
-//! The file is at most [`Builder::max_bytes`] long, its WAL about a mebibyte. Creation writes a whole ledger beside the
+//! The file is at most [`Builder::max_bytes`] long, its WAL about a mebibyte. While a reader stays inside a transaction, the
+//! WAL grows with each write; after it, the WAL shrinks again. Creation writes a whole ledger beside the
 //! path and links it into place. So a crash at any point leaves either no ledger or a complete one (and perhaps a file
 //! `.floe.db.new-…`, which may be deleted).
 
 use std::path::Path;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use floe::ledger::{Ledger, LedgerError};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Row};
 
 use self::ahead::Ahead;
 use self::file::{Place, Watch};
-use self::patience::patiently;
+use self::patience::{patiently, timed};
 use self::schema::{LEDGER, Purpose};
 use self::trouble::Trouble;
 use self::turn::{Below, Shared, Turn};
@@ -113,10 +115,14 @@ pub struct Sqlite {
     connection: Mutex<Connection>,
     busy: Mutex<bool>,
     free: Condvar,
+    /// How often a caller found another's call under way.
+    #[cfg(test)]
+    pub(crate) waits: std::sync::atomic::AtomicUsize,
     watch: Watch,
     /// Declared after the connection, so it is closed after it.
     below: Below,
-    witness: Witness,
+    /// None before the first write of a ledger that was opened to look.
+    witness: OnceLock<Witness>,
     ahead: Ahead,
     realm: i64,
     realm_id: String,
@@ -296,8 +302,10 @@ impl Builder {
             Trouble::Sql(error) if trouble::is_busy(&error) => trouble::held(place.shown(), self.max_wait),
             Trouble::Sql(error) => place.at_open(&error),
         };
-        patiently(self.max_wait, || schema::prepare(&connection, &place, self.purpose, self.max_bytes))
-            .map_err(told)?;
+        patiently(self.max_wait, || {
+            schema::prepare(&connection, &place, self.purpose, &self.opening, self.max_bytes)
+        })
+        .map_err(told)?;
         let witnessed = witness.as_ref().map_or(0, Witness::turn);
         let below = Below::new(file, &connection, witnessed).map_err(|error| told(error.into()))?;
         // Before anything is written to it.
@@ -309,14 +317,17 @@ impl Builder {
         let entered =
             patiently(self.max_wait, || schema::enter(&connection, &self.opening, &place)).map_err(told)?;
         let witness = match witness {
-            Some(witness) => witness,
-            None => Witness::make(&place, turn.before())?,
+            Some(witness) => OnceLock::from(witness),
+            None if self.opening.only_looks() => OnceLock::new(),
+            None => OnceLock::from(Witness::make(&place, turn.before())?),
         };
         let watch = place.watch(before)?;
         let ledger = Sqlite {
             connection: Mutex::new(connection),
             busy: Mutex::new(false),
             free: Condvar::new(),
+            #[cfg(test)]
+            waits: std::sync::atomic::AtomicUsize::new(0),
             watch,
             below,
             witness,
@@ -334,6 +345,13 @@ impl Builder {
         Ok(ledger)
     }
 }
+
+/// After so many transactions the next one begins by writing the WAL to the file. Most write two or three pages, so the WAL
+/// is about a mebibyte long by then.
+const CHECKPOINT_EVERY: u64 = 128;
+
+/// After so many, if the last time a part of the WAL could not be written.
+const CHECKPOINT_AGAIN: u64 = 16;
 
 /// Whether the WAL stays as it is when the last connection is closed, without being written to the file.
 fn keep_the_wal(connection: &Connection, keep: bool) -> rusqlite::Result<()> {
@@ -388,11 +406,15 @@ impl Sqlite {
         work: impl Fn(&Connection) -> Result<Done<T>, Trouble>,
     ) -> Result<T, LedgerError> {
         let answer = {
-            let _turn = self.turn()?;
+            let (turn, waited) = timed(|| self.turn());
+            let _turn = turn?;
             let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-            patiently(self.max_wait, || {
+            patiently(self.max_wait.saturating_sub(waited), || {
                 self.watch.check()?;
-                self.attempt(&connection, begin, &work)
+                if matches!(begin, Begin::Write) {
+                    self.checkpoint(&connection)?;
+                }
+                self.attempt(&connection, begin, true, &work)
             })
         };
         // A range written to a file that is no longer at the path is lost to all others, so it does not belong to the caller.
@@ -409,22 +431,34 @@ impl Sqlite {
             Busy(self)
         };
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = self.attempt(&connection, Begin::Write, |connection| work(connection).map(Done::read));
+        let answer =
+            self.attempt(&connection, Begin::Write, false, |connection| work(connection).map(Done::read));
         // As nothing was written to the file, one look at it is enough.
         self.watch.check().ok()?;
         answer.ok().flatten()
     }
 
+    /// One try. If it `may_wait` for the disk, and the WAL does not say yet what the file holds, it writes its turn in any
+    /// case.
     fn attempt<T>(
         &self,
         connection: &Connection,
         begin: Begin,
+        may_wait: bool,
         work: impl Fn(&Connection) -> Result<Done<T>, Trouble>,
     ) -> Result<T, Trouble> {
         let turn = self.begin(connection, begin)?;
         match work(connection) {
             Ok(done) => {
-                self.end(connection, done.written.then_some(turn))?;
+                let says_more = matches!(begin, Begin::Write) && may_wait && turn.says_more();
+                let written = done.written || says_more;
+                self.end(connection, written.then_some(turn))?;
+                if let Some(witness) =
+                    self.witness.get().filter(|_| matches!(begin, Begin::Write) && !written)
+                {
+                    // The answer may rest on the last write, of a process that was killed since.
+                    witness.repeat(turn.before())?;
+                }
                 Ok(done.answer)
             }
             Err(trouble) => {
@@ -467,9 +501,48 @@ impl Sqlite {
         ended?;
         if let Some(turn) = written {
             self.below.note(turn);
-            self.witness.note(turn.next())?;
+            self.note(turn.next())?;
         }
         Ok(())
+    }
+
+    /// Records a turn that was committed in the witness, which who looked has not made.
+    fn note(&self, turn: u64) -> Result<(), LedgerError> {
+        let witness = match self.witness.get() {
+            Some(witness) => witness,
+            None => {
+                let made = Witness::make(self.watch.place(), turn)?;
+                self.witness.get_or_init(|| made)
+            }
+        };
+        witness.note(turn)
+    }
+
+    /// Writes the WAL to the file if many transactions have written since the last time, and the file is still what it
+    /// was. Then writes a turn, so that at rest there is one in the WAL that says what the file holds.
+    fn checkpoint(&self, connection: &Connection) -> Result<(), Trouble> {
+        if !self.below.is_due() {
+            return Ok(());
+        }
+        // What others have written says what the file must hold by now, and whether one of them was first.
+        self.begin(connection, Begin::Read)?;
+        undo(connection);
+        if !self.below.is_due() {
+            return Ok(());
+        }
+        // It waits for nobody. What it could not write, by a reader or an error, stays in the WAL for now.
+        let frames = |row: &Row<'_>| Ok((row.get(1)?, row.get(2)?));
+        let (all, written): (i64, i64) =
+            connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], frames).unwrap_or((1, 0));
+        if !self.below.look(all != written) {
+            return Ok(());
+        }
+        match self.begin(connection, Begin::Write) {
+            Ok(turn) => self.end(connection, Some(turn)),
+            // Whoever writes next says it.
+            Err(trouble) if trouble.is_busy() => Ok(()),
+            Err(trouble) => Err(trouble),
+        }
     }
 
     /// Gives back the rest of the numbers that were reserved ahead.
@@ -509,21 +582,27 @@ impl Sqlite {
     fn check_turn(&self, connection: &Connection) -> Result<Turn, Trouble> {
         match self.below.begin(connection)? {
             Some(turn) => Ok(turn),
-            None => {
-                // Do not write the WAL to the file: that would hide the loss from the next process.
-                keep_the_wal(connection, true)?;
-                Err(self.watch.was_put_back().into())
-            }
+            None => Err(self.put_back(connection)?.into()),
         }
+    }
+
+    /// The error for a file that was put back.
+    fn put_back(&self, connection: &Connection) -> rusqlite::Result<LedgerError> {
+        // Do not write the WAL to the file: that would hide the loss from the next process.
+        keep_the_wal(connection, true)?;
+        Ok(self.watch.was_put_back())
     }
 
     /// Waits for other threads' calls to end.
     fn turn(&self) -> Result<Busy<'_>, LedgerError> {
+        let taken = |busy: &mut bool| {
+            #[cfg(test)]
+            self.waits.fetch_add(usize::from(*busy), std::sync::atomic::Ordering::SeqCst);
+            *busy
+        };
         let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut busy, _) = self
-            .free
-            .wait_timeout_while(busy, self.max_wait, |busy| *busy)
-            .unwrap_or_else(PoisonError::into_inner);
+        let (mut busy, _) =
+            self.free.wait_timeout_while(busy, self.max_wait, taken).unwrap_or_else(PoisonError::into_inner);
         if *busy {
             return Err(trouble::held(self.watch.shown(), self.max_wait));
         }

@@ -272,6 +272,17 @@ mod tests {
     }
 
     #[test]
+    fn whoever_needs_no_more_than_is_held_waits_for_no_caller_that_asks() {
+        let (dir, behind, key) = (tempfile::tempdir().unwrap(), Watched::default(), Key::slot(10, 7));
+        let cache = behind.open(dir.path());
+        cache.reserve(&window(&key)).unwrap();
+        let _asks = cache.inner.gates.enter(&key).unwrap();
+        let reply = cache.reserve(&window(&key));
+        assert_eq!(reply, Ok(Reply::Got { start: 6, end: 11, previous_mark: 6 }));
+        assert_eq!(cache.inner.gates.waits.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
     fn one_caller_at_a_time_asks_for_a_key_and_others_for_other_keys() {
         let (gates, inside) = (Gates::default(), AtomicBool::new(false));
         let [contended, other] = [7, 8].map(|worker| Key::slot(10, worker));

@@ -63,6 +63,29 @@ pub(super) struct Home {
     pub(super) pending: Option<Token>,
 }
 
+/// An opening that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Begun {
+    /// The cache's id.
+    pub(super) id: Token,
+    /// The token under which the ledger behind counts the opening.
+    pub(super) token: Token,
+    /// The mark of the cache's openings, as far as this cache knows.
+    pub(super) openings: u64,
+    /// Whether the token is new. A copy may have one that was on disk before.
+    pub(super) is_new: bool,
+}
+
+/// An opening that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    /// The cache's id. If it is not the one that a process began with, what that process had was of an older copy, even
+    /// if another process on this directory was first to find out.
+    pub(super) id: Token,
+    /// Whether this call ended it, and not another process before.
+    pub(super) here: bool,
+}
+
 /// The held ranges of one key, beside the record of the last reservation.
 #[derive(Clone, Default)]
 struct Held {
@@ -157,7 +180,8 @@ impl Store {
         &self.dir
     }
 
-    /// Enters the cache of `realm`, and makes it if the file is new.
+    /// Enters the cache of `realm`, and makes it if the file is new. Until the ledger behind was reached, nothing is held,
+    /// and another realm may enter.
     pub(super) fn enter(
         &self,
         realm: &str,
@@ -175,7 +199,8 @@ impl Store {
                 connection.execute(sql, params![fresh.as_bytes(), text, realm, upstream])?;
                 return Ok(Done::written(Ok(home(connection)?)));
             };
-            if of != realm {
+            let home = home(connection)?;
+            if of != realm && home.realm_id.is_some() {
                 return Ok(Done::read(Err(self.unfit(format!("it belongs to the realm {of}, and not to {realm}")))));
             }
             if let Some(difference) = here.differs_from(&witness) {
@@ -183,12 +208,12 @@ impl Store {
                     "it is a copy: {difference}. What the original holds would be handed out twice"
                 )))));
             }
-            Ok(Done::read(Ok(home(connection)?)))
+            Ok(Done::read(Ok(home)))
         })?
     }
 
-    /// Records the realm id of the ledger behind, which never changes, and the name by which it was reached.
-    pub(super) fn meet(&self, realm_id: &str, upstream: &str) -> Result<(), LedgerError> {
+    /// Records the realm of the ledger behind and its id, which never change, and the name by which it was reached.
+    pub(super) fn meet(&self, realm: &str, realm_id: &str, upstream: &str) -> Result<(), LedgerError> {
         self.write(|connection| {
             let home = home(connection)?;
             match home.realm_id {
@@ -198,8 +223,8 @@ impl Store {
                 ))))),
                 Some(_) if home.upstream == upstream => Ok(Done::read(Ok(()))),
                 _ => {
-                    let sql = "UPDATE cache SET realm_id = ?1, upstream = ?2";
-                    connection.execute(sql, [realm_id, upstream])?;
+                    let sql = "UPDATE cache SET realm = ?1, realm_id = ?2, upstream = ?3";
+                    connection.execute(sql, [realm, realm_id, upstream])?;
                     Ok(Done::written(Ok(())))
                 }
             }
@@ -211,45 +236,56 @@ impl Store {
         self.read(|connection| Ok(home(connection)?.realm_id))
     }
 
-    /// Begins an opening. Returns the cache's id, and the token under which the ledger behind counts the opening. The
-    /// token is on disk before it is used.
-    pub(super) fn begin_opening(&self, fresh: Token) -> Result<(Token, Token), LedgerError> {
+    /// Begins an opening, or goes on with one that has begun. Its token is on disk before it is used.
+    pub(super) fn begin_opening(&self, fresh: Token) -> Result<Begun, LedgerError> {
         self.write(|connection| {
-            let home = home(connection)?;
-            if let Some(pending) = home.pending {
-                return Ok(Done::read((home.id, pending)));
+            let Home { id, openings, pending, .. } = home(connection)?;
+            if let Some(token) = pending {
+                return Ok(Done::read(Begun { id, token, openings, is_new: false }));
             }
             connection.execute("UPDATE cache SET pending = ?1", params![fresh.as_bytes()])?;
-            Ok(Done::written((home.id, fresh)))
+            Ok(Done::written(Begun { id, token: fresh, openings, is_new: true }))
         })
     }
 
-    /// Ends the opening `token`, which the ledger behind has counted. Returns `false` if that ledger has counted
-    /// openings that this cache does not know: then this is an older copy, and everything that it holds is dropped.
-    pub(super) fn end_opening(&self, token: Token, got: Got, fresh: Token) -> Result<bool, LedgerError> {
+    /// Ends the opening `token`, by the answer of the ledger behind. If that ledger has counted openings that this cache
+    /// does not know (it then refuses this one, or has counted it behind them), this is an older copy: everything that it
+    /// holds is dropped, and `fresh` becomes its id.
+    pub(super) fn end_opening(
+        &self,
+        token: Token,
+        answer: &Reply,
+        fresh: Token,
+    ) -> Result<Ended, LedgerError> {
         self.write(|connection| {
             let home = home(connection)?;
             if home.pending != Some(token) {
-                // Another process on this directory was first.
-                return Ok(Done::read(Ok(true)));
+                return Ok(Done::read(Ok(Ended { id: home.id, here: false })));
             }
-            if got.previous_mark < home.openings {
-                return Ok(Done::read(Err(went_back(
-                    &Key::cache(&home.id),
-                    got.previous_mark,
-                    home.openings,
-                ))));
+            let (before, counted) = match *answer {
+                Reply::Got { previous_mark, end, .. } => (previous_mark, Some(end)),
+                Reply::Refused { mark, .. } => (mark, None),
+            };
+            if before < home.openings {
+                return Ok(Done::read(Err(self.went_back(&Key::cache(&home.id), before, home.openings))));
             }
-            if got.previous_mark == home.openings {
-                let openings = number(got.end, self.file.shown())?;
+            if before == home.openings {
+                let Some(counted) = counted else {
+                    return Ok(Done::read(Err(LedgerError::Unfit(format!(
+                        "the ledger behind the cache refused to count this start, although the mark of {} is {before}, as it was: it is not \
+                         fit for use",
+                        Key::cache(&home.id).subject()
+                    )))));
+                };
+                let openings = number(counted, self.file.shown())?;
                 connection.execute("UPDATE cache SET openings = ?1, pending = NULL", [openings])?;
-                return Ok(Done::written(Ok(true)));
+                return Ok(Done::written(Ok(Ended { id: home.id, here: true })));
             }
             connection.execute("DELETE FROM held", [])?;
             connection.execute("DELETE FROM mark", [])?;
             let sql = "UPDATE cache SET id = ?1, openings = 0, pending = NULL";
             connection.execute(sql, params![fresh.as_bytes()])?;
-            Ok(Done::written(Ok(false)))
+            Ok(Done::written(Ok(Ended { id: fresh, here: true })))
         })?
     }
 
@@ -321,7 +357,7 @@ impl Store {
             let adds = held.pending == Some(*token.as_bytes());
             if adds {
                 if got.previous_mark < held.last_end() {
-                    return Ok(Done::read(Err(went_back(key, got.previous_mark, held.last_end()))));
+                    return Ok(Done::read(Err(self.went_back(key, got.previous_mark, held.last_end()))));
                 }
                 held.pending = None;
                 held.add(got);
@@ -405,12 +441,12 @@ impl Store {
         })
     }
 
-    /// The definition of a name that was bound or read through this cache.
+    /// The definition of a name that was bound through this cache, or a note that was bound or read through it.
     pub(super) fn definition(&self, name: &Name) -> Result<Option<String>, LedgerError> {
         self.file.definition(name).map_err(|error| of_a_cache(error, &self.dir))
     }
 
-    /// Keeps the definition of a name. It never changes.
+    /// Keeps the definition of a name, or a note. It never changes.
     pub(super) fn remember(&self, name: &Name, definition: &str) -> Result<String, LedgerError> {
         self.file.bind(name, definition, false).map_err(|error| of_a_cache(error, &self.dir))
     }
@@ -502,6 +538,25 @@ impl Store {
         self.file.transact(Begin::Write, work).map_err(|error| of_a_cache(error, &self.dir))
     }
 
+    /// The error for a ledger behind whose mark lies below a range that it handed out (I1).
+    fn went_back(&self, key: &Key, mark: u64, held: u64) -> LedgerError {
+        LedgerError::Unfit(format!(
+            "the ledger behind the cache went backwards: the mark of {} was {mark}, and the cache holds a range up to {held}. It was \
+             restored from an older backup, or it lost writes that it had confirmed. Minting on would repeat IDs: {}; raise the \
+             marks above every ID in use (`floe marks raise`), then start again",
+            key.subject(),
+            remove(&self.dir)
+        ))
+    }
+
+    /// The error for a ledger behind from which somebody deleted the count of this cache's openings.
+    pub(super) fn lost_count(&self, key: &Key) -> LedgerError {
+        self.unfit(format!(
+            "the record in which the ledger behind it counts its starts ({key}) was deleted, so floe cannot tell whether this is an \
+             older copy. Put that record back as it was"
+        ))
+    }
+
     /// Why this directory must not be used.
     fn unfit(&self, cause: String) -> LedgerError {
         LedgerError::Unfit(format!("the cache {}: {cause}; or {}", self.dir, remove(&self.dir)))
@@ -546,16 +601,6 @@ fn of_a_cache(error: LedgerError, dir: &str) -> LedgerError {
         )),
         other => other,
     }
-}
-
-/// The error for a ledger behind whose mark lies below a range that it handed out (I1).
-fn went_back(key: &Key, mark: u64, held: u64) -> LedgerError {
-    LedgerError::Unfit(format!(
-        "the ledger behind the cache went backwards: the mark of {} was {mark}, and the cache holds a range up to {held}. It was \
-         restored from an older backup, or it lost writes that it had confirmed. Minting on would repeat IDs: raise the marks \
-         above every ID in use (`floe marks raise`), then start again",
-        key.subject()
-    ))
 }
 
 fn home(connection: &Connection) -> Result<Home, FileTrouble> {

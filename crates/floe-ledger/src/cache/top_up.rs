@@ -1,6 +1,7 @@
 //! A cache's only thread. It refills what runs low before a caller has to wait for it.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -35,6 +36,8 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct State {
     wishes: BTreeMap<Key, Wish>,
+    /// The key of the last refill that was tried.
+    tried: Option<Key>,
     over: bool,
 }
 
@@ -77,6 +80,7 @@ impl Queue {
         }
     }
 
+    /// Keys take turns, in order. So a key that the ledger behind cannot serve does not hold up the others.
     fn next(&self) -> Option<Wish> {
         let state = self.state();
         let idle = |state: &mut State| !state.over && state.wishes.is_empty();
@@ -84,7 +88,12 @@ impl Queue {
         if state.over {
             return None;
         }
-        state.wishes.pop_first().map(|(_, wish)| wish)
+        let after = state.tried.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let following = state.wishes.range((after, Bound::Unbounded)).next();
+        let key = following.or_else(|| state.wishes.first_key_value())?.0.clone();
+        let wish = state.wishes.remove(&key);
+        state.tried = Some(key);
+        wish
     }
 
     /// Does not replace a newer wish for the same key.
@@ -93,6 +102,8 @@ impl Queue {
     }
 
     fn pause(&self, failures: u32) {
+        #[cfg(test)]
+        tests::PAUSED.with_borrow_mut(|paused| paused.push(failures));
         let wait = PAUSES.after(failures, pauses::random());
         let waits = |state: &mut State| !state.over;
         drop(self.changed.wait_timeout_while(self.state(), wait, waits));
@@ -106,6 +117,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use std::cell::{Cell, RefCell};
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, mpsc};
     use std::thread;
     use std::time::Instant;
@@ -113,6 +125,11 @@ mod tests {
     use floe::Name;
 
     use super::*;
+
+    thread_local! {
+        /// The failures before each pause of this thread.
+        pub(super) static PAUSED: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+    }
 
     fn wish(name: &str, count: u64) -> Wish {
         Wish { key: Key::name(&Name::new(name).unwrap()), count, limit: 1_000 }
@@ -162,6 +179,21 @@ mod tests {
             Err(gone())
         });
         assert_eq!(*fulfilled.borrow(), [1, 1, 2]);
+    }
+
+    /// Otherwise the others would run out while the ledger behind could serve them.
+    #[test]
+    fn a_key_whose_refill_fails_holds_up_no_other() {
+        let (queue, tried) = (Queue::default(), RefCell::new(Vec::new()));
+        (1..=3).for_each(|key| queue.add(wish(&format!("name-{key}"), key)));
+        queue.run(|wish| {
+            tried.borrow_mut().push(wish.count);
+            if tried.borrow().len() == 5 {
+                queue.close();
+            }
+            if wish.count == 3 { Ok(()) } else { Err(gone()) }
+        });
+        assert_eq!(*tried.borrow(), [1, 2, 3, 1, 2]);
     }
 
     #[test]
@@ -216,5 +248,47 @@ mod tests {
         });
         assert!(runs >= least, "{runs:?}");
         assert_eq!(tries.get(), 10);
+    }
+
+    #[test]
+    fn the_pauses_begin_anew_once_the_ledger_behind_has_answered() {
+        for answer in [Ok(()), Err(LedgerError::Unfit("it was replaced".to_owned()))] {
+            let (queue, tries) = (Queue::default(), Cell::new(0));
+            PAUSED.take();
+            queue.add(wish("orders", 1));
+            queue.run(|_| {
+                tries.set(tries.get() + 1);
+                match tries.get() {
+                    3 => {
+                        queue.add(wish("orders", 2));
+                        answer.clone()
+                    }
+                    5 => {
+                        queue.close();
+                        Ok(())
+                    }
+                    _ => Err(gone()),
+                }
+            });
+            assert_eq!(PAUSED.take(), [0, 1, 0], "{answer:?}");
+        }
+    }
+
+    /// During an outage, each request that runs low adds one.
+    #[test]
+    fn a_pause_is_no_shorter_for_new_wishes() {
+        let (queue, is_over) = (Queue::default(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::SeqCst) {
+                    queue.add(wish("orders", 1));
+                    thread::yield_now();
+                }
+            });
+            // 400 ms, of which a random part of up to half is left out.
+            let paused = lasts(|| queue.pause(3));
+            is_over.store(true, Ordering::SeqCst);
+            assert!(paused >= PAUSES.first * 4, "{paused:?}");
+        });
     }
 }

@@ -15,27 +15,35 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 
 pub(super) struct Upstream {
     open: Box<Opener>,
-    state: Mutex<State>,
+    attempts: Mutex<Attempts>,
     changed: Condvar,
     /// How often a caller began to wait for another caller's attempt.
     #[cfg(test)]
     waits: std::sync::atomic::AtomicUsize,
 }
 
+struct Attempts {
+    state: State,
+    /// How many have failed.
+    failed: u64,
+    /// The error of the last one.
+    error: Option<OpenError>,
+}
+
 enum State {
-    /// Not reached yet, and the error of the last attempt.
-    Closed(Option<LedgerError>),
+    /// Not reached yet.
+    Closed,
     Opening,
     Open(Arc<dyn Ledger>),
     /// It can never be used.
-    Wrong(OpenError),
+    Wrong(LedgerError),
 }
 
 impl Upstream {
     pub(super) fn new(open: Box<Opener>) -> Self {
         Self {
             open,
-            state: Mutex::new(State::Closed(None)),
+            attempts: Mutex::new(Attempts { state: State::Closed, failed: 0, error: None }),
             changed: Condvar::new(),
             #[cfg(test)]
             waits: std::sync::atomic::AtomicUsize::new(0),
@@ -48,69 +56,85 @@ impl Upstream {
         &self,
         greet: impl FnOnce(&dyn Ledger) -> Result<(), LedgerError>,
     ) -> Result<Arc<dyn Ledger>, OpenError> {
-        let mut state = self.state();
-        let mut waited = false;
-        while matches!(*state, State::Opening) {
+        let attempts = self.attempts();
+        let failed = attempts.failed;
+        // Not for the next attempt, which another caller may have begun by then.
+        let is_under_way = |attempts: &mut Attempts| {
+            let waits = matches!(attempts.state, State::Opening) && attempts.failed == failed;
             #[cfg(test)]
-            self.waits.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            let (next, wait) =
-                self.changed.wait_timeout(state, MAX_WAIT).unwrap_or_else(PoisonError::into_inner);
-            (state, waited) = (next, true);
-            if wait.timed_out() {
-                break;
-            }
-        }
-        match &*state {
+            self.waits.fetch_add(usize::from(waits), std::sync::atomic::Ordering::SeqCst);
+            waits
+        };
+        let (mut attempts, _) = self
+            .changed
+            .wait_timeout_while(attempts, MAX_WAIT, is_under_way)
+            .unwrap_or_else(PoisonError::into_inner);
+        match &attempts.state {
             State::Open(ledger) => return Ok(Arc::clone(ledger)),
-            State::Wrong(error) => return Err(error.clone()),
-            State::Closed(Some(error)) if waited => return Err(error.clone().into()),
+            State::Wrong(error) => return Err(error.clone().into()),
+            State::Opening | State::Closed if attempts.failed > failed => {
+                return Err(attempts.error.clone().unwrap_or_else(|| not_yet().into()));
+            }
             State::Opening => return Err(not_yet().into()),
-            State::Closed(_) => *state = State::Opening,
+            State::Closed => attempts.state = State::Opening,
         }
-        drop(state);
-        let attempt = Attempt(self);
+        drop(attempts);
+        let mut attempt = Attempt { upstream: self, opened: None };
         let opened = (self.open)().and_then(|ledger| {
             greet(&*ledger)?;
             Ok(Arc::from(ledger))
         });
-        attempt.end(match &opened {
-            Ok(ledger) => State::Open(Arc::clone(ledger)),
-            Err(OpenError::Ledger(error @ LedgerError::Unavailable(_))) => State::Closed(Some(error.clone())),
-            Err(error) => State::Wrong(error.clone()),
-        });
+        attempt.opened = Some(opened.clone());
         opened
     }
 
     /// The ledger, if it is open.
     pub(super) fn if_open(&self) -> Option<Arc<dyn Ledger>> {
-        match &*self.state() {
+        match &self.attempts().state {
             State::Open(ledger) => Some(Arc::clone(ledger)),
             _ => None,
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The right to open. It comes back even if its caller panics.
-struct Attempt<'a>(&'a Upstream);
-
-impl Attempt<'_> {
-    fn end(self, state: State) {
-        *self.0.state() = state;
-    }
+/// The right to open. It ends in one step, so that it never ends the next caller's. It comes back even if its caller
+/// panics.
+struct Attempt<'a> {
+    upstream: &'a Upstream,
+    /// What came of it; `None` if its caller panicked.
+    opened: Option<Result<Arc<dyn Ledger>, OpenError>>,
 }
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.state();
-        if matches!(*state, State::Opening) {
-            *state = State::Closed(None);
-        }
-        drop(state);
-        self.0.changed.notify_all();
+        let mut attempts = self.upstream.attempts();
+        attempts.state = match self.opened.take() {
+            None => State::Closed,
+            Some(Ok(ledger)) => State::Open(ledger),
+            Some(Err(error)) => match at_work(error.clone()) {
+                LedgerError::Unavailable(_) => {
+                    attempts.failed += 1;
+                    attempts.error = Some(error);
+                    State::Closed
+                }
+                wrong => State::Wrong(wrong),
+            },
+        };
+        drop(attempts);
+        self.upstream.changed.notify_all();
+    }
+}
+
+/// While a cache is used, a password, a certificate or a right may be put right where the ledger behind is: try again
+/// later.
+pub(super) fn at_work(error: OpenError) -> LedgerError {
+    match error {
+        OpenError::Ledger(error) => error,
+        OpenError::Asked(text) => LedgerError::Unavailable(text),
     }
 }
 
@@ -121,6 +145,7 @@ pub(super) fn not_yet() -> LedgerError {
 
 #[cfg(test)]
 mod tests {
+    use std::mem;
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
@@ -146,6 +171,12 @@ mod tests {
 
     fn gone() -> OpenError {
         LedgerError::Unavailable("gone".to_owned()).into()
+    }
+
+    impl State {
+        fn is_opening(&self) -> bool {
+            matches!(self, Self::Opening)
+        }
     }
 
     #[test]
@@ -181,6 +212,74 @@ mod tests {
         assert_eq!(get(&upstream), Ok(()), "the next caller tries again");
     }
 
+    /// A caller who comes in between may begin the next one at once, and so on.
+    #[test]
+    fn who_waits_for_an_attempt_does_not_wait_for_the_next() {
+        let (upstream, _) = upstream(|_| Ok(Box::new(Memory::default())));
+        upstream.attempts().state = State::Opening;
+        let (answer, answers) = mpsc::channel();
+        let told = thread::scope(|scope| {
+            scope.spawn(|| answer.send(get(&upstream)));
+            while upstream.waits.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            let mut attempts = upstream.attempts();
+            attempts.failed += 1;
+            attempts.error = Some(gone());
+            drop(attempts);
+            upstream.changed.notify_all();
+            answers.recv_timeout(MAX_WAIT / 2)
+        });
+        assert_eq!(told, Ok(Err(gone())));
+    }
+
+    /// As after an attempt that failed, where another caller begins the next one before those that waited run.
+    #[test]
+    fn whoever_is_woken_during_an_attempt_waits_for_its_result() {
+        let (ends, end) = mpsc::channel::<()>();
+        let end = Mutex::new(end);
+        let (upstream, attempts) = upstream(move |_| {
+            end.lock().unwrap().recv().unwrap();
+            Ok(Box::new(Memory::default()))
+        });
+        thread::scope(|scope| {
+            scope.spawn(|| get(&upstream));
+            while attempts.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            let waits = scope.spawn(|| get(&upstream));
+            while upstream.waits.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            // It has given this lock back once it waits.
+            drop(upstream.attempts());
+            upstream.changed.notify_all();
+            while upstream.waits.load(Ordering::SeqCst) == 1 && !waits.is_finished() {
+                thread::yield_now();
+            }
+            ends.send(()).unwrap();
+            assert_eq!(waits.join().unwrap(), Ok(()));
+        });
+    }
+
+    /// Otherwise a third caller would open the ledger while the next one does.
+    #[test]
+    fn an_attempt_that_has_failed_does_not_end_the_next() {
+        let (upstream, attempts) = upstream(|_| Err(gone()));
+        for attempt in 1..=500 {
+            thread::scope(|scope| {
+                scope.spawn(|| get(&upstream));
+                while attempts.load(Ordering::SeqCst) < attempt {
+                    thread::yield_now();
+                }
+                // The next one begins as soon as it can.
+                while mem::replace(&mut upstream.attempts().state, State::Opening).is_opening() {}
+            });
+            let after = mem::replace(&mut upstream.attempts().state, State::Closed);
+            assert!(after.is_opening(), "attempt {attempt} has ended it");
+        }
+    }
+
     #[test]
     fn a_caller_that_panicked_leaves_the_attempt_to_the_next() {
         let (upstream, _) = upstream(|attempt| match attempt {
@@ -210,9 +309,9 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_that_is_wrong_is_opened_once_and_one_that_is_gone_again() {
+    fn a_ledger_that_is_unfit_is_opened_once_and_one_that_is_gone_or_refuses_a_setting_again() {
         let unfit: OpenError = LedgerError::Unfit("another realm".to_owned()).into();
-        for (error, wanted) in [(unfit, 1), (OpenError::Asked("no such URL".to_owned()), 1), (gone(), 3)] {
+        for (error, wanted) in [(unfit, 1), (OpenError::Asked("no such role".to_owned()), 3), (gone(), 3)] {
             let opened = error.clone();
             let (upstream, attempts) = upstream(move |_| Err(opened.clone()));
             for _ in 0..3 {

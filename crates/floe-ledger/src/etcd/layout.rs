@@ -38,7 +38,6 @@ use floe::store::Store;
 use super::messages::{Compare, Operation, TxnRequest};
 use super::{Etcd, words};
 use crate::Opening;
-use crate::remote::Wanted;
 use crate::remote::stored::{FORMER_NUMBER, former_note, header, line};
 
 /// The key of the version.
@@ -89,7 +88,7 @@ pub(super) fn enter(etcd: &Etcd, opening: &Opening) -> Result<(), LedgerError> {
                     return Err(words::is_damaged(shown, &format!("an id of the realm {realm}")));
                 }
                 let records = format!("the records of the realm {realm}");
-                Wanted::at_open(opening).may_change(&records, 1, shown)?;
+                opening.may_change(&records, 1, shown)?;
                 opening.check_id(id, shown)?;
                 if id == text {
                     vec![

@@ -182,12 +182,13 @@ pub(super) mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
 
+    use floe::ledger::LedgerError;
     use h2::server;
     use http::{HeaderName, Response, StatusCode};
     use tokio::net::TcpListener;
 
     use super::super::connect::Cluster;
-    use super::super::messages::{AuthenticateResponse, StatusRequest, StatusResponse};
+    use super::super::messages::{AuthenticateResponse, Header, StatusRequest, StatusResponse};
     use super::super::trouble::at_work;
     use super::*;
     use crate::remote::Connect;
@@ -305,6 +306,26 @@ pub(super) mod tests {
             assert!(link.call(&StatusRequest {}).await.is_err());
             assert_eq!(*calls.lock().unwrap(), count, "{told}, with a login: {has_login}");
         }
+    }
+
+    /// Another connection is asked later, and hears its answer first.
+    #[tokio::test]
+    async fn a_revision_is_compared_with_what_was_heard_before_it_was_asked_for() {
+        let (history, elsewhere) = (Arc::new(History::default()), Endpoint::new("member", 2379).unwrap());
+        let heard = Arc::clone(&history);
+        let of = |revision| Some(Header { cluster_id: 7, revision });
+        let at = member(move |_, _| {
+            heard.follow(0, of(9).as_ref(), &elsewhere).unwrap();
+            Says::message(&TxnResponse { header: of(8), ..TxnResponse::default() })
+        });
+        let mut link = Link::connect(&at.await, None, None, history).await.unwrap();
+        let answer = link.txn(&TxnRequest::default()).await;
+        assert!(answer.is_ok(), "{answer:?}");
+        let answer = link.txn(&TxnRequest::default()).await;
+        assert!(
+            matches!(answer, Err(Trouble::Ledger(LedgerError::Unfit(_)))),
+            "9 was heard by then: {answer:?}"
+        );
     }
 
     #[tokio::test]

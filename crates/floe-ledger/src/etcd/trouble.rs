@@ -99,13 +99,10 @@ impl Fault {
     }
 }
 
-/// While the ledger is opened, a wrong user or password is the user's error.
+/// While the ledger is opened, a wrong user or password and a missing right are the user's errors.
 pub(super) fn at_open(fault: &Fault) -> OpenError {
-    if fault.is_access() {
+    if fault.is_access() || fault.is_denied() {
         return OpenError::Asked(fault.sentence());
-    }
-    if fault.is_denied() {
-        return LedgerError::Unfit(fault.sentence()).into();
     }
     at_work(fault).into()
 }

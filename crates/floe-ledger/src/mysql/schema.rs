@@ -7,7 +7,7 @@ use floe::ledger::LedgerError;
 
 use super::Trouble;
 use super::link::Link;
-use super::session::Answer;
+use super::session::{Answer, Row};
 use super::statements;
 use super::url::Settings;
 use crate::Opening;
@@ -55,6 +55,10 @@ SELECT CONCAT(TABLE_NAME, '.', COLUMN_NAME), COLLATION_NAME FROM information_sch
 /// The columns of `SHOW REPLICA STATUS`, on both servers: the source of replication, and whether its two threads run.
 const PRIMARY: usize = 1;
 const THREADS: [usize; 2] = [10, 11];
+
+/// MariaDB shows all channels by another statement, which has two more columns before these.
+const ALL_OF_MARIADB: (&str, usize) = ("SHOW ALL REPLICAS STATUS", 2);
+const ALL_OF_MYSQL: (&str, usize) = ("SHOW REPLICA STATUS", 0);
 
 /// Its user may not run this statement, or it is MySQL before 8.0.22.
 const NO_RIGHT: u16 = 1227;
@@ -117,7 +121,8 @@ pub(super) async fn check_server(
         )));
     }
     let is_cluster = matches!(value("wsrep_on"), "ON" | "1");
-    check_replication(link, settings, remarks).await?;
+    let all = if is_mariadb(value("version")) { ALL_OF_MARIADB } else { ALL_OF_MYSQL };
+    check_replication(link, settings, all, remarks).await?;
     set_up(link, settings, is_cluster).await
 }
 
@@ -125,7 +130,7 @@ pub(super) async fn check_server(
 fn check_version(settings: &Settings, version: &str) -> Result<(), Trouble> {
     let mut numbers = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
     let found = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
-    let (server, oldest) = if version.contains("MariaDB") { ("MariaDB", (10, 5)) } else { ("MySQL", (8, 0)) };
+    let (server, oldest) = if is_mariadb(version) { ("MariaDB", (10, 5)) } else { ("MySQL", (8, 0)) };
     if found >= oldest {
         return Ok(());
     }
@@ -133,6 +138,10 @@ fn check_version(settings: &Settings, version: &str) -> Result<(), Trouble> {
         "{} is {server} {version}, and floe needs {}.{} or newer: update the server",
         settings.reach.shown, oldest.0, oldest.1
     )))
+}
+
+fn is_mariadb(version: &str) -> bool {
+    version.contains("MariaDB")
 }
 
 fn check_writable<'a>(
@@ -155,20 +164,20 @@ fn check_writable<'a>(
 async fn check_replication(
     link: &mut Link,
     settings: &Settings,
+    (statement, shift): (&str, usize),
     remarks: &mut Vec<String>,
 ) -> Result<(), Trouble> {
-    let status = match link.rows("SHOW REPLICA STATUS").await {
+    let status = match link.rows(statement).await {
         Err(Trouble::Store(error)) if matches!(error.code(), Some(NO_RIGHT | NO_SUCH_STATEMENT)) => {
             return Ok(());
         }
         status => status?,
     };
-    let Some(row) = status.rows.first() else { return Ok(()) };
-    if THREADS.iter().all(|column| row.text(*column) == Some("No")) {
-        return Ok(());
-    }
+    // One row for each channel.
+    let has_ended = |row: &&Row| THREADS.iter().all(|column| row.text(shift + column) == Some("No"));
+    let Some(row) = status.rows.iter().find(|row| !has_ended(row)) else { return Ok(()) };
     let finding = [
-        &format!("replicates from {}", row.text(PRIMARY).unwrap_or("another server")),
+        &format!("replicates from {}", row.text(shift + PRIMARY).unwrap_or("another server")),
         "writes there and writes here can hand out the same range",
         "Name the primary, or end the replication (RESET REPLICA ALL)",
     ];
@@ -202,7 +211,7 @@ pub(super) async fn enter(link: &mut Link, settings: &Settings, opening: &Openin
         version = find_version(link, settings, remarks).await?;
     }
     if let Some(older @ 1..VERSION) = version {
-        wanted.may_change("the tables", older, shown)?;
+        opening.may_change("the tables", older, shown)?;
         check_former(link, settings, opening).await?;
         link.query(TABLES).await?;
         while let Err(trouble) = move_over(link).await {

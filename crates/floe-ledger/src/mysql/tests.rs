@@ -605,6 +605,29 @@ fn a_replica_is_let_in_only_if_both_of_its_threads_have_ended() {
     }
 }
 
+/// Each has a row.
+#[test]
+fn one_channel_that_replicates_is_enough_to_be_refused() {
+    let row = |source: &'static str, running: &'static str, before: usize| {
+        let mut row = vec![""; before + 12];
+        row[before + 1] = source;
+        row[before + 10..].fill(running);
+        row
+    };
+    for (version, before) in [("8.4.0", 0), ("10.11.6-MariaDB", 2)] {
+        let [ended, running] = [row("db-1", "No", before), row("db-2", "Yes", before)];
+        let refused =
+            meets_where("", &[("version", version)], &[], &packets(&[Says::Rows(&[&ended, &running])])).0;
+        let Err(LedgerError::Unfit(text)) = refused else { panic!("{version}: {refused:?}") };
+        assert!(text.contains("replicates from db-2"), "{version}: {text}");
+        assert!(
+            meets_where("", &[("version", version)], &[], &packets(&[Says::Rows(&[&ended, &ended])]))
+                .0
+                .is_ok()
+        );
+    }
+}
+
 #[test]
 fn what_a_binary_log_must_be_like_matters_if_there_is_one() {
     let settings = |log| [("log_bin", log), ("binlog_format", "STATEMENT"), ("sync_binlog", "1")];
@@ -630,6 +653,25 @@ fn on_a_cluster_a_read_waits_for_what_other_nodes_have_written() {
     }
     // MySQL has no such variable.
     assert!(!is_said(&[("wsrep_on", "OFF")]) && !is_said(&[]));
+}
+
+/// A server's sessions may begin with any others. In the zone of one whose clocks are put back, an hour comes twice a year.
+#[test]
+fn a_session_has_the_settings_on_which_the_statements_rely() {
+    let (outcome, heard) = meets("", &[], &[]);
+    assert!(outcome.is_ok(), "{outcome:?}");
+    for setting in [
+        "ISOLATION LEVEL READ COMMITTED",
+        "TRANSACTION READ WRITE",
+        "SET NAMES utf8mb4",
+        "autocommit = 1",
+        "completion_type = 0",
+        "sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+        "time_zone = '+00:00'",
+        "innodb_lock_wait_timeout = 1",
+    ] {
+        assert!(heard.contains(setting), "{setting}: {heard}");
+    }
 }
 
 #[test]
@@ -704,9 +746,9 @@ fn each_error_has_its_kind_and_its_way_out() {
         (1130, "asked", "CREATE USER 'name'@'host'"),
         (3159, "asked", "sslmode=require"),
         (1044, "asked", rights),
-        (1142, "unfit", rights),
-        (1143, "unfit", rights),
-        (1227, "unfit", rights),
+        (1142, "asked", rights),
+        (1143, "asked", rights),
+        (1227, "asked", rights),
         (1205, "unavailable", "SHOW PROCESSLIST"),
         (1290, "unavailable", "name the primary"),
         (1792, "unavailable", "name the primary"),

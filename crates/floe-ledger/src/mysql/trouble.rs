@@ -71,17 +71,16 @@ impl Error {
     }
 }
 
-/// While the ledger is opened, a wrong name, password or database is the user's error.
+/// While the ledger is opened, a wrong name, password or database and a missing right are the user's errors.
 pub(super) fn at_open(error: &Error, shown: &str) -> OpenError {
     let is_asked = match error {
-        Error::Server { code, .. } => is_access(*code),
+        Error::Server { code, .. } => is_access(*code) || is_right(*code),
         Error::NoTls | Error::PasswordInTheClear | Error::UnknownWay(_) => true,
         Error::Socket(_) | Error::Tls(_) | Error::Protocol(_) | Error::TooLong => false,
     };
-    match error.code() {
-        _ if is_asked => OpenError::Asked(sentence(shown, error)),
-        Some(code) if is_right(code) => LedgerError::Unfit(sentence(shown, error)).into(),
-        _ => at_work(error, shown).into(),
+    match is_asked {
+        true => OpenError::Asked(sentence(shown, error)),
+        false => at_work(error, shown).into(),
     }
 }
 

@@ -84,6 +84,8 @@ fn kind(error: &(dyn Error + 'static)) -> HttpErrorKind {
         if let Some(error) = error.downcast_ref::<io::Error>() {
             return match error.kind() {
                 io::ErrorKind::TimedOut => HttpErrorKind::Timeout,
+                // As by a server that closes an idle connection just when a request comes on it.
+                io::ErrorKind::ConnectionReset => HttpErrorKind::Request,
                 _ => HttpErrorKind::Interrupted,
             };
         }

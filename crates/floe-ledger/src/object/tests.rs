@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::thread;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::client::{ClientOptions, HttpConnector as _, HttpErrorKind, HttpRequestBody};
 use object_store::path::Path;
 use proptest::prelude::*;
 
@@ -110,6 +111,24 @@ fn credentials_of(builder: AmazonS3Builder) -> (String, Option<String>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let credential = runtime.block_on(client.credentials().get_credential()).unwrap();
     (credential.key_id.clone(), credential.token.clone())
+}
+
+/// By its answer floe knows whether it was written before (`floe::store`).
+#[tokio::test]
+async fn a_write_on_a_connection_that_the_server_resets_may_be_sent_again() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/ids/floe/realm/shop", server.local_addr().unwrap());
+    let resets = thread::spawn(move || {
+        let (connection, _) = server.accept().unwrap();
+        // The request has come, and nobody has read it.
+        while connection.peek(&mut [0]).unwrap() == 0 {}
+    });
+    let client = Connector(tls::client(&Verify::Full(SYSTEM.into())).unwrap());
+    let client = client.connect(&ClientOptions::default()).unwrap();
+    let write = http::Request::put(url).body(HttpRequestBody::from(b"floe 1".to_vec())).unwrap();
+    let error = client.execute(write).await.unwrap_err();
+    assert_eq!(error.kind(), HttpErrorKind::Request, "{error:?}");
+    resets.join().unwrap();
 }
 
 /// It requests a token with PUT, and the answer has a body.

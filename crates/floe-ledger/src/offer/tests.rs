@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use floe::ledger::Memory;
 
 use super::*;
+use crate::DEFAULT_REALM;
 
 #[test]
 fn a_key_has_one_writing() {
@@ -99,19 +100,42 @@ fn a_caller_is_told_of_the_other_realms_that_it_sees_alone() {
         Opening::of(realm).open(&url).unwrap().bind(&name, "uuid4", false).unwrap();
     }
     let offer = Offer::new(move |opening| opening.open(&url));
+    let ask = |realm: &str, realm_id: Option<String>, sees: fn(&str) -> bool, call| {
+        let question = Question { nonce: "7".to_owned(), realm_id, servers: 1, call };
+        let answered = offer.answer(realm, sees, &serde_json::to_vec(&question).unwrap()).unwrap();
+        serde_json::from_slice::<Said>(&answered.body).unwrap().answer
+    };
+    let refused = |sees| {
+        // A realm that is missing, and one of several where none was named.
+        let existing = Call::Enter { missing: Missing::Refuse, realm_id: None, sole: false };
+        [("shpo", existing), (DEFAULT_REALM, enter(true))].map(|(realm, call)| {
+            match ask(realm, None, sees, call) {
+                Answer::Unfit(text) => {
+                    (text.contains("games"), text.contains("office"), text.contains("not shown"))
+                }
+                answer => panic!("{answer:?}"),
+            }
+        })
+    };
+    let [all, one, none]: [fn(&str) -> bool; 3] = [|_| true, |realm| realm == "games", |_| false];
+    for round in 0..2 {
+        assert_eq!(refused(all), [(true, true, false); 2], "{round}");
+        assert_eq!(refused(one), [(true, false, true); 2], "{round}");
+        assert_eq!(refused(none), [(false, false, true); 2], "{round}");
+        // The second time, the realm is there, and is one of several.
+        say(&offer, DEFAULT_REALM, None, enter(false));
+    }
     let realm_id = say(&offer, "shop", None, enter(false)).realm_id;
-    let told = |sees: &dyn Fn(&str) -> bool| {
+    let told = |sees| {
         let call = Call::InOtherRealms { name: Text(name.clone()) };
-        let question = Question { nonce: "7".to_owned(), realm_id: realm_id.clone(), servers: 1, call };
-        let answered = offer.answer("shop", sees, &serde_json::to_vec(&question).unwrap()).unwrap();
-        match serde_json::from_slice::<Said>(&answered.body).unwrap().answer {
+        match ask("shop", realm_id.clone(), sees, call) {
             Answer::Elsewhere(found) => found.into_iter().map(|(realm, ..)| realm).collect::<Vec<_>>(),
             answer => panic!("{answer:?}"),
         }
     };
-    assert_eq!(told(&|_| true), ["games", "office"]);
-    assert_eq!(told(&|realm| realm == "games"), ["games"]);
-    assert!(told(&|_| false).is_empty());
+    assert_eq!(told(all), ["games", "office"]);
+    assert_eq!(told(one), ["games"]);
+    assert!(told(none).is_empty());
 }
 
 /// A longer one could grow beyond what a caller reads of an answer.
@@ -125,7 +149,7 @@ fn one_call_lists_a_page_and_no_more() {
             [Call::Names { after: text(), limit }, Call::List { prefix: text(), after: text(), limit }];
         calls.map(|call| {
             let question = Question { nonce: text(), realm_id: id.clone(), servers: 1, call };
-            let answered = offer.answer("shop", &|_| true, &serde_json::to_vec(&question).unwrap());
+            let answered = offer.answer("shop", |_| true, &serde_json::to_vec(&question).unwrap());
             answered.map(|answered| answered.outcome)
         })
     };
@@ -152,7 +176,7 @@ fn offer() -> (Offer, Arc<AtomicUsize>) {
 fn say(offer: &Offer, realm: &str, realm_id: Option<&str>, call: Call) -> Said {
     let question =
         Question { nonce: "7".to_owned(), realm_id: realm_id.map(str::to_owned), servers: 1, call };
-    let answered = offer.answer(realm, &|_| true, &serde_json::to_vec(&question).unwrap()).unwrap();
+    let answered = offer.answer(realm, |_| true, &serde_json::to_vec(&question).unwrap()).unwrap();
     serde_json::from_slice(&answered.body).unwrap()
 }
 
@@ -176,8 +200,8 @@ fn a_realm_is_opened_once_and_the_one_that_rested_longest_makes_room() {
     assert_eq!(say(&offer, "first", None, enter(false)).realm_id, Some(id));
     assert_eq!(opened.load(Ordering::Relaxed), OPEN + 1);
     // If a caller names no realm, the store answers. It knows whether there are others.
-    say(&offer, crate::DEFAULT_REALM, None, enter(true));
-    say(&offer, crate::DEFAULT_REALM, None, enter(true));
+    say(&offer, DEFAULT_REALM, None, enter(true));
+    say(&offer, DEFAULT_REALM, None, enter(true));
     assert_eq!(opened.load(Ordering::Relaxed), OPEN + 3);
 }
 
@@ -198,7 +222,7 @@ fn a_question_that_comes_to_more_servers_opens_the_realm_anew() {
             }
         };
         let question = format!("{{\"nonce\":\"7\",\"realm_id\":{id},{servers}\"call\":{call}}}");
-        assert_eq!(offer.answer("shop", &|_| true, question.as_bytes()).unwrap().outcome, "ok");
+        assert_eq!(offer.answer("shop", |_| true, question.as_bytes()).unwrap().outcome, "ok");
         opened.lock().unwrap().clone()
     };
     // A floe of an earlier version does not send it.

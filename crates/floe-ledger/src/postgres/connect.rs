@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use floe::ledger::LedgerError;
-use tokio::task::JoinHandle;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Statement};
 
@@ -12,6 +11,7 @@ use super::tls::Tls;
 use super::url::Settings;
 use super::{Trouble, schema, trouble};
 use crate::OpenError;
+use crate::remote::task::Task;
 use crate::remote::url::Reach;
 use crate::remote::{Connect, Connected, Remote, Wanted};
 
@@ -25,7 +25,7 @@ pub(super) struct Database {
 pub(super) struct Link {
     client: Client,
     prepared: HashMap<String, Statement>,
-    task: JoinHandle<()>,
+    task: Task,
 }
 
 impl Connect for Database {
@@ -39,7 +39,7 @@ impl Connect for Database {
     async fn connect(&self, _: Wanted<'_>) -> Result<Connected<Link>, Trouble> {
         let connected = self.settings.config.connect(Tls::clone(&self.tls)).await;
         let (client, connection) = connected.map_err(Trouble::Store)?;
-        let task = tokio::spawn(async move {
+        let task = Task::start(async move {
             // The caller gets the error from its client.
             drop(connection.await);
         });
@@ -64,7 +64,7 @@ impl Connect for Database {
 
     async fn goodbye(Link { client, task, .. }: Link) {
         drop(client);
-        drop(task.await);
+        task.end().await;
     }
 
     fn at_work(&self, error: Error) -> LedgerError {

@@ -131,7 +131,12 @@ pub(super) fn enter(
     };
     let mut found = version()?;
     if let Some(older @ 1..VERSION) = found {
-        wanted.may_change("the tables", older, shown)?;
+        opening.may_change("the tables", older, shown)?;
+        let former =
+            ask(&in_schema("SELECT id FROM floe.realm WHERE realm = $1::text", schema), &[opening.realm()])?;
+        if let Some(id) = former.first().and_then(|row| column(row, 0)) {
+            opening.check_id(id, shown)?;
+        }
         let step = in_schema(&format!("{TABLES}{FROM_2}"), schema);
         let is_older = format!("EXISTS (SELECT FROM floe.version WHERE version < {VERSION})");
         let is_older = in_schema(&is_older, schema);

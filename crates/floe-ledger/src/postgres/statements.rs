@@ -7,7 +7,9 @@
 //! 1. All parts of one statement, including the data-modifying parts of its WITH, read one **snapshot**, taken while
 //!    the statement runs. It holds every transaction whose commit anyone has heard of, and none with an unflushed WAL (a
 //!    transaction becomes visible after its flush, and after its synchronous standby has answered). So what `get` reads
-//!    is right at the moment of the snapshot, which lies inside the call, and is durable.
+//!    is right at the moment of the snapshot, which lies inside the call, and is durable. A crash makes one exception: the
+//!    restarted server shows what it had flushed before the standby answered. So before a range is handed out that was only
+//!    read, `settle` writes, and its commit waits for the standby: the WAL goes there in order.
 //! 2. If another transaction has changed an UPDATE's row since the snapshot, the UPDATE waits for that transaction,
 //!    then checks its WHERE **again on the newest version of the row** (at READ COMMITTED; above that level it fails).
 //!    So if `put` changes a row, the record was the expected one when it was locked, and stays it until the commit.
@@ -38,13 +40,14 @@ pub(super) struct Statements {
     pub(super) take: String,
     pub(super) put_ahead: String,
     pub(super) skip: String,
+    pub(super) settle: String,
 }
 
 impl Statements {
     pub(super) fn in_schema(schema: &str) -> Self {
-        let [get, create, put, list, take, put_ahead, skip] =
-            [GET, CREATE, PUT, LIST, TAKE, PUT_AHEAD, SKIP].map(|sql| in_schema(sql, schema));
-        Self { get, create, put, list, take, put_ahead, skip }
+        let [get, create, put, list, take, put_ahead, skip, settle] =
+            [GET, CREATE, PUT, LIST, TAKE, PUT_AHEAD, SKIP, SETTLE].map(|sql| in_schema(sql, schema));
+        Self { get, create, put, list, take, put_ahead, skip, settle }
     }
 }
 
@@ -109,6 +112,12 @@ UNION ALL SELECT 'left', used::text, until::text FROM floe.counting WHERE key = 
 /// the key of the remaining range, at least. If the raised mark is past the range, nothing of it is left.
 const SKIP: &str = "
 UPDATE floe.counting SET previous = used, used = least(greatest(used, $2::text::bigint), until) WHERE key = $1
+";
+
+/// A record that nobody reads and no list shows.
+const SETTLE: &str = "
+INSERT INTO floe.record (key, record) VALUES ('settled', $1)
+ON CONFLICT (key) DO UPDATE SET record = excluded.record RETURNING DURABLY
 ";
 
 /// prefix, after, limit.

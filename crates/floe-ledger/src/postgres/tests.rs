@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use floe::ledger::LedgerError;
 use floe::store::Store as _;
@@ -74,16 +75,18 @@ fn what_cannot_be_right_is_refused_and_no_password_repeated() {
 }
 
 #[test]
-fn a_schema_may_have_63_letters_and_each_host_its_time_to_connect() {
+fn a_schema_may_have_63_letters_and_each_host_its_share_of_the_time_to_connect() {
     let schema = "a".repeat(63);
     assert_eq!(parse(&format!("postgres://db/ids?schema={schema}"), &[]).unwrap().schema, schema);
-    for (options, seconds) in [("", 3), ("?connect_timeout=2", 2), ("?connect_timeout=0", 3)] {
-        let settings = parse(&format!("postgres://a,b/ids{options}"), &[]).unwrap();
-        assert_eq!(
-            settings.config.get_connect_timeout().map(|time| time.as_secs()),
-            Some(seconds),
-            "{options}"
-        );
+    for (hosts, options, millis) in [
+        ("a", "", 3_000),
+        ("a,b", "", 1_500),
+        ("a,b", "?connect_timeout=2", 1_000),
+        ("a,b,c", "?connect_timeout=0", 1_000),
+    ] {
+        let settings = parse(&format!("postgres://{hosts}/ids{options}"), &[]).unwrap();
+        let time = settings.config.get_connect_timeout().map(Duration::as_millis);
+        assert_eq!(time, Some(millis), "{hosts}{options}");
     }
 }
 
@@ -121,6 +124,7 @@ fn a_passfile_is_read_as_libpq_reads_it() {
         "db:5432:short",
         "other:*:*:*:no",
         r"db:5432:ids:floe:a\:b\\c:d",
+        "db:5432:floe:floe:of its own",
         "*:*:*:floe:last",
     ];
     fs::write(&file, lines.join("\n")).unwrap();
@@ -135,6 +139,8 @@ fn a_passfile_is_read_as_libpq_reads_it() {
     };
     assert_eq!(password("postgres://floe@db/ids", &[("HOME", home)]).as_deref(), Some("a:b\\c:d"));
     assert_eq!(password("postgres://floe@db:1/ids", &[("HOME", home)]).as_deref(), Some("last"));
+    // The database is then the user's.
+    assert_eq!(password("postgres://floe@db", &[("HOME", home)]).as_deref(), Some("of its own"));
     assert_eq!(
         password("postgres://floe@%23db/ids", &[("HOME", home)]).as_deref(),
         Some("last"),
@@ -312,7 +318,7 @@ fn each_error_has_its_kind_and_its_way_out() {
         (Some("28P01"), "its words", "asked", "pg_hba.conf"),
         (Some("28000"), "its words", "asked", "pg_hba.conf"),
         (Some("3D000"), "its words", "asked", "createdb"),
-        (Some("42501"), "its words", "unfit", "docs/ledgers.md"),
+        (Some("42501"), "its words", "asked", "docs/ledgers.md"),
         (Some("25006"), "its words", "unavailable", "name the primary"),
         (Some("53300"), "its words", "unavailable", "max_connections"),
         (Some("57014"), "its words", "unavailable", "raise max_wait"),

@@ -16,10 +16,9 @@ pub(super) fn of(error: &Error) -> QueryError {
     QueryError::new(error.code().map(SqlState::code), cause(error))
 }
 
-/// While the ledger is opened, a wrong name, password or database is the user's error.
+/// While the ledger is opened, a wrong name, password or database and a missing right are the user's errors.
 pub(super) fn at_open(error: &QueryError, shown: &str) -> OpenError {
     match error.code.as_deref().map(SqlState::from_code) {
-        Some(SqlState::INSUFFICIENT_PRIVILEGE) => LedgerError::Unfit(sentence(shown, error)).into(),
         Some(code) if !is_access(&code) => at_work(error, shown).into(),
         _ => match way_out(error) {
             Some(way_out) => OpenError::Asked(format!("{shown}: {error}; {way_out}")),
@@ -46,12 +45,13 @@ fn sentence(shown: &str, error: &QueryError) -> String {
     format!("{shown}: {error}; {way_out}")
 }
 
-/// A wrong password, user or database.
+/// A wrong password, user or database, or a right that the user lacks.
 fn is_access(code: &SqlState) -> bool {
     [
         SqlState::INVALID_PASSWORD,
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
         SqlState::INVALID_CATALOG_NAME,
+        SqlState::INSUFFICIENT_PRIVILEGE,
     ]
     .contains(code)
 }

@@ -91,7 +91,9 @@ impl Settings {
         let schema = url.option("schema", |_, name| schema_name(name.to_owned()))?;
         let schema = schema.unwrap_or_else(|| "floe".to_owned());
         complete(&mut config, environment)?;
-        config.connect_timeout(reach.bounds.connect);
+        // So that a host that does not answer leaves time for the next.
+        let hosts = config.get_hosts().len().max(config.get_hostaddrs().len()).max(1);
+        config.connect_timeout(reach.bounds.connect / u32::try_from(hosts).unwrap_or(u32::MAX));
         reach.shown = shown(&config, &schema);
         Ok(Self { config, schema, reach })
     }

@@ -8,10 +8,11 @@ use redis::{AsyncConnectionConfig, ProtocolVersion, RedisConnectionInfo, RedisEr
 use tokio_rustls::TlsConnector;
 
 use super::keys::Keys;
-use super::link::{Driver, Link};
+use super::link::Link;
 use super::url::Settings;
 use super::{Trouble, checks, layout, trouble};
 use crate::OpenError;
+use crate::remote::task::Task;
 use crate::remote::url::Reach;
 use crate::remote::{Connect, Connected, Wanted};
 
@@ -35,7 +36,7 @@ impl Server {
         let info =
             RedisConnectionInfo::default().set_protocol(ProtocolVersion::RESP2).set_skip_set_lib_name();
         let (connection, driver) = MultiplexedConnection::new_with_config(&info, stream, config).await?;
-        Ok(Link { connection, driver: Driver(tokio::spawn(driver)), is_in_a_cluster: false })
+        Ok(Link { connection, task: Task::start(driver), is_in_a_cluster: false })
     }
 }
 
@@ -57,12 +58,12 @@ impl Connect for Server {
     }
 
     fn is_closed(link: &Link) -> bool {
-        link.driver.0.is_finished()
+        link.task.is_finished()
     }
 
-    async fn goodbye(Link { connection, mut driver, .. }: Link) {
+    async fn goodbye(Link { connection, task, .. }: Link) {
         drop(connection);
-        drop((&mut driver.0).await);
+        task.end().await;
     }
 
     fn at_work(&self, error: RedisError) -> LedgerError {

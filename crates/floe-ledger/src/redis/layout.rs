@@ -36,7 +36,7 @@ pub(super) async fn enter(
     if version == VERSION {
         return Ok(());
     }
-    wanted.may_change("the keys", version.into(), shown)?;
+    wanted.opening.may_change("the keys", version.into(), shown)?;
     wanted.check_id(&id.ok_or_else(|| damaged(keys, shown))?, shown)?;
     let moved = [&*keys.records, &keys.fields, &records, &names, &definitions];
     link.evaluate::<()>(&scripts::FROM_1, &moved, &[]).await

@@ -1,28 +1,18 @@
-//! A connection, and the task that reads and writes its socket.
+//! A connection, and what is asked on it.
 
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, ErrorKind, FromRedisValue, RedisError, ServerErrorKind, cmd};
-use tokio::task::JoinHandle;
 
 use super::Trouble;
 use super::scripts::Script;
+use crate::remote::task::Task;
 
 /// One connection.
 pub(super) struct Link {
     pub(super) connection: MultiplexedConnection,
-    pub(super) driver: Driver,
+    pub(super) task: Task,
     /// A node of a cluster has only the keys of some slots.
     pub(super) is_in_a_cluster: bool,
-}
-
-/// The task that reads and writes the socket. It ends when the server closes the connection. Nothing guarantees that it
-/// ends without its connection while requests wait for answers, so it is aborted.
-pub(super) struct Driver(pub(super) JoinHandle<()>);
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 impl Link {

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::ledger::LedgerError;
-use redis::{ErrorKind, RedisError};
+use redis::{ErrorKind, ParsingError, RedisError};
 
 use super::checks::{check_state, facts};
 use super::keys::{Keys, ahead_of, place_of};
@@ -251,6 +251,19 @@ fn a_user_without_a_right_that_floe_does_not_need_is_let_in() {
     assert_eq!(heard[0], "SELECT 3");
 }
 
+/// As of a work-alike that has no such settings, and may flush whenever it likes.
+#[test]
+fn a_setting_that_a_server_does_not_tell_is_not_taken_for_the_right_one() {
+    let always = "*2\r\n$11\r\nappendfsync\r\n$6\r\nalways\r\n";
+    for (file, words) in
+        [("*0\r\n", "has appendfsync = (unknown)"), (always, "has no-appendfsync-on-rewrite = (unknown)")]
+    {
+        let (error, _) = meets("", &[("CONFIG", file)]);
+        assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+        assert!(error.to_string().contains(words), "{error}");
+    }
+}
+
 /// It may be let look a moment later, and `unsafe=allow` does not say that it need not.
 #[test]
 fn a_server_that_cannot_tell_its_settings_now_is_not_taken_for_one_that_hides_them() {
@@ -272,10 +285,14 @@ fn a_server_that_cannot_tell_its_settings_now_is_not_taken_for_one_that_hides_th
 #[test]
 fn an_answer_that_no_script_of_floes_gives_is_damage_and_not_an_outage() {
     let settings = parse("redis://db", None).unwrap();
-    for (kind, is_damage) in
-        [(ErrorKind::UnexpectedReturnType, true), (ErrorKind::Parse, true), (ErrorKind::Io, false)]
-    {
-        let error = RedisError::from((kind, "odd"));
+    let no_text = String::from_utf8(vec![0xff]).unwrap_err();
+    for (error, is_damage) in [
+        (RedisError::from((ErrorKind::UnexpectedReturnType, "odd")), true),
+        (ParsingError::from(no_text.utf8_error()).into(), true),
+        (ParsingError::from(no_text).into(), true),
+        (ParsingError::from("unexpected end of input").into(), false),
+        (RedisError::from((ErrorKind::Io, "odd")), false),
+    ] {
         for told in [at_work(&error, &settings).into(), at_open(&error, &settings)] {
             let OpenError::Ledger(told) = told else { panic!("{told:?}") };
             assert_eq!(matches!(told, LedgerError::Unfit(_)), is_damage, "{told:?}");

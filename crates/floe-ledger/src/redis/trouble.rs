@@ -8,13 +8,11 @@ use crate::OpenError;
 use crate::remote::LOOK;
 use crate::remote::realm::is_damaged;
 
-/// While the ledger is opened, a wrong user, password, database or node is the user's error.
+/// While the ledger is opened, a wrong user, password, database or node and a missing right are the user's errors.
 pub(super) fn at_open(error: &RedisError, settings: &Settings) -> OpenError {
     let cause = cause(error);
-    if is_denied(&cause) {
-        return LedgerError::Unfit(sentence(error, settings)).into();
-    }
-    let asked = is_access(&cause) || cause.contains("DB index") || error.redirect_node().is_some();
+    let access = is_access(&cause) || is_denied(&cause);
+    let asked = access || cause.contains("DB index") || error.redirect_node().is_some();
     if asked { OpenError::Asked(sentence(error, settings)) } else { at_work(error, settings).into() }
 }
 
@@ -24,7 +22,9 @@ pub(super) fn at_work(error: &RedisError, settings: &Settings) -> LedgerError {
     if cause.contains("WRONGTYPE") {
         return is_damaged(&settings.reach.shown, &format!("a key of another type ({cause})"));
     }
-    if error.kind() == ErrorKind::UnexpectedReturnType || error.kind() == ErrorKind::Parse {
+    // A reply that ends in its middle, or that no Redis has sent, cannot be parsed either: that is the connection's fault.
+    let is_no_text = error.kind() == ErrorKind::Parse && cause.contains("UTF-8");
+    if error.kind() == ErrorKind::UnexpectedReturnType || is_no_text {
         return is_damaged(&settings.reach.shown, &format!("an answer that is not text ({cause})"));
     }
     LedgerError::Unavailable(sentence(error, settings))

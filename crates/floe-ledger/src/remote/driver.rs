@@ -4,6 +4,7 @@
 //! to do, that wake-up would take most of a short call's time. After some time without a caller, the thread takes over.
 //! So a connection that the server closes is noticed, and a connection's own background work continues.
 
+use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -51,11 +52,7 @@ impl Driver {
         shown: &str,
         at_end: Pin<Box<dyn Future<Output = ()> + Send>>,
     ) -> Result<Self, LedgerError> {
-        let refused = |error| {
-            LedgerError::Unavailable(format!(
-                "the system refused a thread for the ledger at {shown} ({error}): look at the limits of this process"
-            ))
-        };
+        let refused = |error| no_thread(shown, &error);
         let runtime = Arc::new(Builder::new_current_thread().enable_all().build().map_err(refused)?);
         let state = Arc::new(State::default());
         let (driven, known) = (Arc::clone(&runtime), Arc::clone(&state));
@@ -79,7 +76,8 @@ impl Driver {
         work: impl Future<Output = Result<T, Trouble<E>>> + Send,
     ) -> Result<T, Trouble<E>> {
         let mut answer = None;
-        let was_run = self.run(max_wait, pin!(async { answer = Some(work.await) }));
+        let was_run =
+            self.run(max_wait, pin!(async { answer = Some(work.await) })).map_err(Trouble::Refused)?;
         match answer {
             Some(outcome) => outcome,
             None if was_run => Err(Trouble::Timeout(max_wait)),
@@ -92,11 +90,14 @@ impl Driver {
     /// messages.
     ///
     /// The work is behind a pointer, so this is compiled once and not for every call of every ledger.
-    fn run(&self, max_wait: Duration, work: Work<'_>) -> bool {
+    ///
+    /// # Errors
+    /// Those of the system, if the work needs a thread of its own.
+    fn run(&self, max_wait: Duration, work: Work<'_>) -> io::Result<bool> {
         if std::process::id() != self.process {
-            return false;
+            return Ok(false);
         }
-        let Some(runtime) = self.runtime.as_deref() else { return false };
+        let Some(runtime) = self.runtime.as_deref() else { return Ok(false) };
         let _waiting = Waiting::new(&self.state);
         let work = async {
             // Perhaps nothing has driven the connections for a moment. A look at the sockets and a turn of their tasks
@@ -108,11 +109,21 @@ impl Driver {
         };
         if Handle::try_current().is_err() {
             runtime.block_on(work);
-            return true;
+            return Ok(true);
         }
+        let apart = thread::Builder::new();
+        #[cfg(test)]
+        let apart = apart.stack_size(tests::STACK.get());
         // A thread of another runtime must not drive this one.
-        thread::scope(|scope| scope.spawn(|| runtime.block_on(work)).join().is_ok())
+        thread::scope(|scope| Ok(apart.spawn_scoped(scope, || runtime.block_on(work))?.join().is_ok()))
     }
+}
+
+/// The error for a thread that the system refused.
+pub(super) fn no_thread(shown: &str, error: &io::Error) -> LedgerError {
+    LedgerError::Unavailable(format!(
+        "the system refused a thread for the ledger at {shown} ({error}): look at the limits of this process"
+    ))
 }
 
 impl Drop for Driver {
@@ -168,9 +179,15 @@ impl Drop for Waiting<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::sync::mpsc;
 
     use super::*;
+
+    thread_local! {
+        /// How many bytes the stack of a thread has that this one starts for a call.
+        pub(super) static STACK: Cell<usize> = const { Cell::new(2 << 20) };
+    }
 
     #[test]
     fn its_thread_goes_on_with_what_a_caller_left_and_ends_with_it() {
@@ -225,6 +242,23 @@ mod tests {
         for outcome in [call(), inside.block_on(async { call() })] {
             assert!(matches!(outcome, Err(Trouble::Timeout(waited)) if waited == bound), "{outcome:?}");
         }
+    }
+
+    /// A panic would end the task that called, and not only its call.
+    #[tokio::test]
+    async fn a_call_for_which_the_system_refuses_a_thread_is_unavailable_and_the_next_one_works() {
+        let driver = Driver::start("floe-test", "test:", Box::pin(std::future::ready(()))).unwrap();
+        let call = || driver.wait(Duration::from_secs(60), async { Ok::<_, Trouble<()>>(7) });
+        // No memory has room for it.
+        let stack = STACK.replace(1 << 60);
+        let refused = call().unwrap_err().words("test:", |()| unreachable!());
+        assert!(
+            matches!(&refused, LedgerError::Unavailable(text)
+                if text.contains("refused a thread for the ledger at test: (") && text.contains("the limits of this process")),
+            "{refused}"
+        );
+        STACK.set(stack);
+        assert_eq!(call().ok(), Some(7));
     }
 
     /// What has come for a connection is taken in before the work looks at it.

@@ -102,4 +102,14 @@ mod tests {
         }
         assert_eq!(turn.through(&[]).count(), 0);
     }
+
+    #[tokio::test]
+    async fn a_server_that_says_nothing_leaves_the_others_their_shares_of_the_bound() {
+        let entering = std::future::pending::<Result<(), _>>();
+        let outcome = share(Duration::from_millis(30), 3, entering, str::to_owned).await;
+        assert!(
+            matches!(&outcome, Err(Trouble::Store(late)) if late == "no answer within 10ms"),
+            "{outcome:?}"
+        );
+    }
 }

@@ -342,6 +342,48 @@ mod tests {
         }
     }
 
+    /// A server that is frozen closes nothing. It counts the goodbyes that it does not answer.
+    struct Frozen(Reach, Arc<AtomicU64>);
+
+    impl Connect for Frozen {
+        type Link = Arc<AtomicU64>;
+        type Error = ();
+
+        fn reach(&self) -> &Reach {
+            &self.0
+        }
+
+        async fn connect(&self, _: Wanted<'_>) -> Result<Connected<Self::Link>, Trouble<()>> {
+            Ok(Connected { link: Arc::clone(&self.1), realm_id: None, remarks: Vec::new() })
+        }
+
+        fn is_closed(_: &Self::Link) -> bool {
+            false
+        }
+
+        async fn goodbye(link: Self::Link) {
+            link.fetch_add(1, Ordering::SeqCst);
+            std::future::pending().await
+        }
+
+        fn at_work(&self, (): ()) -> LedgerError {
+            LedgerError::Unavailable("gone".to_owned())
+        }
+    }
+
+    /// Otherwise its thread and its sockets would outlive the ledger.
+    #[tokio::test]
+    async fn a_goodbye_that_a_server_does_not_answer_ends_and_so_does_the_next_one() {
+        let goodbyes = Arc::default();
+        let pool = Pool::new(Frozen(reach(), Arc::clone(&goodbyes)), Opening::of("shop"));
+        let (first, second) = (pool.lease().await.unwrap(), pool.lease().await.unwrap());
+        first.keep();
+        second.keep();
+        timeout(Duration::from_secs(20), pool.close()).await.expect("it waits for the server");
+        assert_eq!(goodbyes.load(Ordering::SeqCst), 2);
+        assert_eq!(Arc::strong_count(&goodbyes), 2, "the connections are closed");
+    }
+
     /// Otherwise each caller would connect in a loop for as long as the server is down.
     #[tokio::test]
     async fn after_a_failed_connect_nobody_comes_before_the_pause_is_over() {
@@ -355,6 +397,18 @@ mod tests {
         pool.pace().not_before = None;
         assert!(pool.lease().await.is_err());
         assert_eq!((pool.connect.came.load(Ordering::SeqCst), pool.pace().failures), (2, 2));
+    }
+
+    /// A connect that ran out of its time has taken longer than the pause after it.
+    #[tokio::test]
+    async fn the_pause_begins_when_a_connect_has_failed() {
+        let mut reach = reach();
+        reach.bounds.connect = 10 * PAUSES.first;
+        let pool = Useless::pool(reach, false);
+        let before = Instant::now();
+        assert!(pool.lease().await.is_err());
+        let earliest = pool.pace().not_before.unwrap() - before;
+        assert!(earliest > 10 * PAUSES.first, "{earliest:?}");
     }
 
     /// Otherwise each caller would connect in a loop for as long as the store holds another realm, or is a replica.

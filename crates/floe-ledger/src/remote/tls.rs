@@ -162,6 +162,8 @@ mod tests {
     use std::time::Duration;
 
     use floe_testbed::{Certificates, Home};
+    use rustls::version::{TLS12, TLS13};
+    use rustls::{ClientConnection, ServerConfig, ServerConnection};
 
     use super::*;
 
@@ -183,6 +185,47 @@ mod tests {
         verdict(&made.signer, 2_026).unwrap();
         for (signer, year) in [(&made.stranger, 2_026), (&made.signer, 1_971), (&made.signer, 5_000)] {
             assert!(matches!(verdict(signer, year), Err(Error::InvalidCertificate(_))), "{year}");
+        }
+    }
+
+    /// Whoever is in between has only that: the server's certificate goes to every client.
+    #[test]
+    fn a_certificate_without_its_key_is_no_server_whatever_is_checked() {
+        let home = Home::new("signature");
+        let made = Certificates::for_host("db.example", &home);
+        let certificate = CertificateDer::from_pem_file(&made.server).unwrap();
+        let provider = Arc::new(ring::default_provider());
+        let shake = |verify: &Verify, key: &Path, version| {
+            let key = PrivateKeyDer::from_pem_file(key).unwrap();
+            let key = provider.key_provider.load_private_key(key).unwrap();
+            let certified = SingleCertAndKey::from(CertifiedKey::new(vec![certificate.clone()], key));
+            let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
+                .with_protocol_versions(&[version])
+                .unwrap()
+                .with_no_client_auth()
+                .with_cert_resolver(Arc::new(certified));
+            let mut server = ServerConnection::new(Arc::new(server)).unwrap();
+            let name = ServerName::try_from("db.example").unwrap();
+            let mut client = ClientConnection::new(Arc::new(client(verify).unwrap()), name).unwrap();
+            while client.is_handshaking() {
+                let (mut asked, mut answered) = (Vec::new(), Vec::new());
+                client.write_tls(&mut asked).unwrap();
+                server.read_tls(&mut &*asked).unwrap();
+                server.process_new_packets().unwrap();
+                server.write_tls(&mut answered).unwrap();
+                client.read_tls(&mut &*answered).unwrap();
+                client.process_new_packets()?;
+            }
+            Ok(())
+        };
+        for verify in [Verify::Nothing, Verify::Chain(made.signer.clone()), Verify::Full(made.signer.clone())]
+        {
+            for version in [&TLS12, &TLS13] {
+                assert_eq!(shake(&verify, &made.key, version), Ok(()), "{verify:?} {version:?}");
+                let stolen = shake(&verify, &made.client_key, version);
+                let refused = Err(Error::InvalidCertificate(CertificateError::BadSignature));
+                assert_eq!(stolen, refused, "{verify:?} {version:?}");
+            }
         }
     }
 

@@ -175,7 +175,7 @@ mod tests {
     ) -> u16 {
         http_stub(move |head, question| {
             see(head, question);
-            let answered = offer.answer("shop", &|_| true, question).unwrap();
+            let answered = offer.answer("shop", |_| true, question).unwrap();
             let said = change(serde_json::from_slice(&answered.body).unwrap());
             let body = serde_json::to_vec(&said).unwrap();
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
@@ -226,6 +226,26 @@ mod tests {
         assert_eq!(told(honest), Ok(Reply::Got { start: 0, end: 5, previous_mark: 0 }));
     }
 
+    /// As of a cache in between, which takes one question for another.
+    #[test]
+    fn an_answer_that_was_given_before_is_not_taken_again() {
+        let given = Mutex::new(None);
+        let again = move |said: Said| match said.answer {
+            Answer::Got { start, end, previous_mark } => {
+                let nonce = given.lock().unwrap().get_or_insert(said.nonce).clone();
+                Said { nonce, answer: Answer::Got { start, end, previous_mark }, ..said }
+            }
+            _ => said,
+        };
+        let ledger = open(&[server(&Memory::default(), again)]).unwrap();
+        assert_eq!(ledger.reserve(&request()), Ok(Reply::Got { start: 0, end: 5, previous_mark: 0 }));
+        let outcome = ledger.reserve(&Reserve { key: Key::slot(10, 8), ..request() });
+        assert!(
+            matches!(&outcome, Err(LedgerError::Unavailable(text)) if text.contains("answers another question")),
+            "{outcome:?}"
+        );
+    }
+
     /// Each realm has a server, and each process its own connections to it.
     #[test]
     fn what_a_ledger_promises_a_server_in_between_keeps() {
@@ -252,7 +272,7 @@ mod tests {
         let (offer, wanted) = (Offer::new(move |_| Ok(Box::new(store.clone()))), Arc::clone(&length));
         let server = http_stub(move |_, question| {
             // Blanks around it belong to an answer.
-            let mut body = offer.answer("shop", &|_| true, question).unwrap().body;
+            let mut body = offer.answer("shop", |_| true, question).unwrap().body;
             body.resize(body.len().max(*wanted.lock().unwrap()), b' ');
             let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
             [head.as_bytes(), &body].concat()
@@ -292,6 +312,25 @@ mod tests {
         }
     }
 
+    /// A number above the mark would come before those that the store has left of what was reserved ahead.
+    #[test]
+    fn a_count_and_a_reserve_are_asked_for_as_what_they_are() {
+        let (store, calls) = (Memory::default(), Arc::new(Mutex::new(Vec::new())));
+        let noted = Arc::clone(&calls);
+        let see = move |_: &str, question: &[u8]| {
+            let question: Question = serde_json::from_slice(question).unwrap();
+            noted.lock().unwrap().push(match question.call {
+                Call::Count(_) => "count",
+                Call::Reserve(_) => "reserve",
+                _ => "another",
+            });
+        };
+        let server = seen(Offer::new(move |_| Ok(Box::new(store.clone()))), see, |said| said);
+        let ledger = open(&[server]).unwrap();
+        assert!(ledger.count(&request()).is_ok() && ledger.reserve(&request()).is_ok());
+        assert_eq!(calls.lock().unwrap()[1..], ["count", "reserve"], "once it has entered");
+    }
+
     /// What the server says of the caller is the caller's to put right; what something before it says proves nothing.
     #[test]
     fn an_answer_that_is_an_error_is_told_by_who_wrote_it() {
@@ -300,7 +339,7 @@ mod tests {
         let server = http_stub(move |_, question| {
             let (status, body) = match tell.lock().unwrap().clone() {
                 Some((status, body)) => (status, body),
-                None => (200, offer.answer("shop", &|_| true, question).unwrap().body),
+                None => (200, offer.answer("shop", |_| true, question).unwrap().body),
             };
             let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n", body.len());
             [head.as_bytes(), &body].concat()

@@ -230,6 +230,8 @@ impl Ahead {
         if flock(file, FlockOperation::NonBlockingLockExclusive).is_err() {
             return;
         }
+        #[cfg(test)]
+        tests::during_a_removal();
         if std::fs::read(&self.path).is_ok_and(is_empty) {
             drop(std::fs::remove_file(&self.path));
         }
@@ -287,7 +289,53 @@ fn at(place: u64, token: Token) -> Token {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::sync::mpsc;
+
+    use floe::Name;
+    use floe::ledger::{Key, Ledger as _, MAX_MARK};
+
+    use super::super::Sqlite;
     use super::*;
+
+    thread_local! {
+        /// What another process does while this thread deletes the file.
+        static OTHER: RefCell<Option<Box<dyn FnOnce()>>> = RefCell::default();
+    }
+
+    pub(super) fn during_a_removal() {
+        if let Some(other) = OTHER.take() {
+            other();
+        }
+    }
+
+    /// The other process would open a file that nobody else sees.
+    #[test]
+    fn the_file_is_deleted_while_no_other_process_can_count() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let open = || Sqlite::builder().max_wait(Duration::ZERO).at(dir.path().join("ids.db")).unwrap();
+        let (ledger, other) = (open(), open());
+        let name = Name::new("visits").unwrap();
+        ledger.bind(&name, "a counter", true).unwrap();
+        let request = || Reserve {
+            key: Key::name(&name),
+            floor: 1,
+            count: 1,
+            max_mark: MAX_MARK - 1,
+            token: Token::random().unwrap(),
+            create: false,
+            note: None,
+        };
+        (0..2).for_each(|_| drop(ledger.count(&request()).unwrap()));
+        let file = ledger.ahead.path.clone();
+        assert!(file.exists(), "the second count reserves ahead");
+        let ((counts, counted), theirs) = (mpsc::channel(), request());
+        OTHER.set(Some(Box::new(move || counts.send(other.count(&theirs)).unwrap())));
+        drop(ledger);
+        let counted = counted.recv().unwrap();
+        assert!(matches!(counted, Err(LedgerError::Unavailable(_))), "{counted:?}");
+        assert!(!file.exists());
+    }
 
     /// After a loss of power a disk may have what was there before.
     #[test]
@@ -328,7 +376,7 @@ mod tests {
         let (whole, readable) = (over(file.reopen().unwrap()), over(File::open(file.path()).unwrap()));
         let mut record = Mark { mark: 9, ..Mark::default() };
         record.token = whole.note("n/visits", &record, 5..9, 0).unwrap();
-        let key = floe::ledger::Key::name(&floe::Name::new("visits").unwrap());
+        let key = Key::name(&Name::new("visits").unwrap());
         let (token, create, note) = (Token::random().unwrap(), false, None);
         let request = Reserve { key, floor: 1, count: 1, max_mark: 100, token, create, note };
         assert_eq!(readable.take(&record, &request), Err(None));

@@ -32,7 +32,7 @@ impl Builder {
     /// exists. It holds the ledger, `floe.db`, and its witness, `realm`.
     ///
     /// The ledger comes first and its witness second, and nothing is served before both are on disk. So whenever a
-    /// first start crashes, the next start repairs the rest, and a ledger that was ever used has its witness.
+    /// first start crashes, the next start repairs the rest, and a ledger that was ever served has its witness.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -62,14 +62,16 @@ impl Builder {
         // In this order: a witness is only written beside an existing ledger.
         let Some(witnessed) = read_witness(&witness)? else {
             let ledger = self.open(&path, true)?;
+            if self.opening.only_looks() {
+                return Ok(ledger);
+            }
             return match write_witness(&witness, ledger.ledger_id())? {
                 None => Ok(ledger),
                 // Another process was first, and its ledger may have been exchanged since.
                 Some(witnessed) => same(dir, &witnessed, ledger),
             };
         };
-        let bytes = fs::metadata(&path).map(|metadata| metadata.len());
-        match bytes {
+        match bytes(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Err(lost(dir, &witnessed, "missing").into()),
             Ok(0) => Err(lost(dir, &witnessed, "empty").into()),
             _ => same(dir, &witnessed, self.open(&path, false)?),
@@ -142,8 +144,17 @@ pub(crate) fn make(dir: &Path) -> Result<(), LedgerError> {
     }
 }
 
+/// How long the ledger's file is.
+fn bytes(path: &Path) -> io::Result<u64> {
+    #[cfg(test)]
+    tests::before_a_look();
+    fs::metadata(path).map(|metadata| metadata.len())
+}
+
 /// The id in the witness, or `None` if there is no witness.
 fn read_witness(path: &Path) -> Result<Option<String>, LedgerError> {
+    #[cfg(test)]
+    tests::before_a_look();
     let shown = path.display();
     let text = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -181,6 +192,58 @@ fn write_witness(path: &Path, id: &str) -> Result<Option<String>, LedgerError> {
                 "{} cannot be written ({error}): look at the permissions of its directory and the room on its file system",
                 path.display()
             )))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::VecDeque;
+    use std::path::PathBuf;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    thread_local! {
+        /// What another process does before each of this thread's next looks, and in which directory.
+        static OTHER: RefCell<(PathBuf, VecDeque<Steps>)> = RefCell::default();
+    }
+
+    type Steps = Vec<fn(&Path)>;
+
+    pub(super) fn before_a_look() {
+        let (dir, steps) = OTHER.with_borrow_mut(|(dir, steps)| (dir.clone(), steps.pop_front()));
+        steps.unwrap_or_default().into_iter().for_each(|step| step(&dir));
+    }
+
+    /// A link that leads nowhere may lead to a ledger when its volume is there again.
+    #[test]
+    fn what_cannot_be_looked_at_is_not_said_to_be_new() {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("ids.db");
+        assert!(is_new(&path));
+        std::os::unix::fs::symlink(&path, &path).unwrap();
+        assert!(!is_new(&path));
+    }
+
+    #[test]
+    fn who_comes_while_another_process_makes_the_ledger_and_its_witness_misses_neither() {
+        let make_ledger = |dir: &Path| drop(Sqlite::builder().open(&dir.join(DATABASE), true).unwrap());
+        let make_witness = |dir: &Path| {
+            let ledger = Sqlite::builder().open(&dir.join(DATABASE), false).unwrap();
+            assert_eq!(write_witness(&dir.join(WITNESS), ledger.ledger_id()), Ok(None));
+        };
+        let steps: [fn(&Path); 2] = [make_ledger, make_witness];
+        for (first, second) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)] {
+            let dir = TempDir::new().unwrap();
+            let parts = [&steps[..first], &steps[first..second]].map(<[_]>::to_vec);
+            OTHER.set((dir.path().to_owned(), parts.into()));
+            let opened = Sqlite::builder().in_dir(dir.path()).map(|ledger| ledger.ledger_id().to_owned());
+            OTHER.take();
+            let witnessed = read_witness(&dir.path().join(WITNESS)).unwrap().unwrap();
+            assert_eq!(opened, Ok(witnessed), "{first} {second}");
         }
     }
 }

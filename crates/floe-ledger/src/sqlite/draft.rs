@@ -35,5 +35,35 @@ pub(super) fn remove_draft(draft: &Path) -> io::Result<()> {
 
 /// Makes the names in a directory durable.
 pub(super) fn flush_dir(dir: &Path) -> io::Result<()> {
+    #[cfg(test)]
+    tests::FLUSHED.with_borrow_mut(|flushed| flushed.push(dir.to_owned()));
     File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    thread_local! {
+        /// The directories that this thread has flushed.
+        pub(super) static FLUSHED: RefCell<Vec<PathBuf>> = RefCell::default();
+    }
+
+    /// The one that was first may have been killed, or not have come so far yet. The other relies on its file, which
+    /// would be gone after a loss of power.
+    #[test]
+    fn of_two_that_give_a_name_both_flush_it() {
+        let dir = TempDir::new().unwrap();
+        for is_first in [true, false] {
+            let draft = draft_path(&dir.path().join("ids.db"), "0");
+            fs::write(&draft, "a ledger").unwrap();
+            FLUSHED.take();
+            assert_eq!(link_into_place(&draft, &dir.path().join("ids.db")).unwrap(), is_first);
+            assert_eq!(FLUSHED.take(), [dir.path()]);
+        }
+    }
 }

@@ -27,7 +27,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    fn of(metadata: &fs::Metadata) -> Self {
+    pub(super) fn of(metadata: &fs::Metadata) -> Self {
         Self { device: metadata.dev(), inode: metadata.ino() }
     }
 }
@@ -315,6 +315,10 @@ impl Place {
 
 #[cfg(target_os = "linux")]
 fn network_filesystem(dir: &Path) -> Option<&'static str> {
+    #[cfg(test)]
+    if tests::is_of_another_machine(dir) {
+        return Some("NFS");
+    }
     let stat = rustix::fs::statfs(dir).ok()?;
     // The field's type differs between architectures; the numbers have 32 bits.
     kind_of(i128::from(stat.f_type) & 0xffff_ffff)
@@ -357,6 +361,10 @@ pub(super) struct Watch {
 }
 
 impl Watch {
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
     pub(super) fn shown(&self) -> &str {
         self.place.shown()
     }
@@ -400,6 +408,14 @@ mod tests {
         /// What other processes do before each of this thread's next looks: the suffixes of the files that they make
         /// (`true`) or remove, and where.
         static OTHERS: RefCell<(PathBuf, VecDeque<Steps>)> = RefCell::default();
+        /// The directory that is on NFS, for this thread.
+        #[cfg(target_os = "linux")]
+        static ON_NFS: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn is_of_another_machine(dir: &Path) -> bool {
+        ON_NFS.with_borrow(|on_nfs| on_nfs.as_deref() == Some(dir))
     }
 
     type Steps = Vec<(&'static str, bool)>;
@@ -432,6 +448,15 @@ mod tests {
         (0..=steps).flat_map(move |a| (a..=steps).flat_map(move |b| (b..=steps).map(move |c| [a, b, c])))
     }
 
+    /// Each file system counts its inodes by itself.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn files_of_two_disks_are_two_whatever_their_inodes() {
+        let [one, other] = ["/proc", "/sys"].map(|root| fs::metadata(root).unwrap());
+        assert_eq!(one.ino(), other.ino());
+        assert_ne!(Identity::of(&one), Identity::of(&other));
+    }
+
     #[test]
     fn who_comes_while_another_process_makes_the_ledger_or_opens_or_closes_it_sees_no_loss() {
         let made = vec![("", true), ("-wal", true), ("-shm", true)];
@@ -455,11 +480,43 @@ mod tests {
     #[test]
     fn network_file_systems_are_told_by_their_numbers() {
         // Numbers from statfs(2).
-        assert_eq!(kind_of(0x6969), Some("NFS"));
-        assert_eq!(kind_of(0xff53_4d42), Some("CIFS"));
-        assert_eq!(kind_of(0x0102_1997), Some("9p"));
+        for (magic, kind) in [
+            (0x6969, "NFS"),
+            (0x517b, "SMB"),
+            (0xff53_4d42, "CIFS"),
+            (0xfe53_4d42, "SMB2"),
+            (0x0102_1997, "9p"),
+            (0x6573_5546, "FUSE (which may be a network file system)"),
+            (0x5346_414f, "AFS"),
+            (0x6b41_4653, "AFS"),
+            (0x7375_7245, "Coda"),
+            (0x564c, "NCP"),
+            (0x00c3_6400, "Ceph"),
+            (0x0116_1970, "GFS2"),
+            (0x7461_636f, "OCFS2"),
+            (0x0bd0_0bd0, "Lustre"),
+        ] {
+            assert_eq!(kind_of(magic), Some(kind), "{magic:x}");
+        }
         for local in [0xef53, 0x9123_683e, 0x5846_5342, 0x0102_1994, 0x794c_7630, 0x2fc1_2fc1, 0xf2f5_2010] {
             assert_eq!(kind_of(local), None, "{local:x}");
+        }
+    }
+
+    /// SQLite puts its files beside the one that the link leads to.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_link_is_as_local_as_the_file_that_it_leads_to() {
+        let dirs = [(); 2].map(|()| TempDir::new().unwrap());
+        let [local, on_nfs] = dirs.each_ref().map(|dir| fs::canonicalize(dir.path()).unwrap());
+        ON_NFS.set(Some(on_nfs.clone()));
+        for (link, file, is_refused) in [(&local, &on_nfs, true), (&on_nfs, &local, false)] {
+            fs::write(file.join("ids.db"), "").unwrap();
+            std::os::unix::fs::symlink(file.join("ids.db"), link.join("link.db")).unwrap();
+            let place = Place::new(&link.join("link.db")).unwrap();
+            let checked = place.refuse_network_filesystem(|shown| format!("move {shown}"));
+            assert_eq!(checked.is_err(), is_refused, "{checked:?}");
+            assert_eq!(place.is_on_network(), is_refused);
         }
     }
 }

@@ -86,5 +86,8 @@ mod tests {
             other(|place| place.machine = Some("b".to_owned())).is_some_and(|text| text.contains("machine"))
         );
         assert_eq!(other(|place| (place.machine, place.born) = (None, None)), None);
+        // A container without a machine's id has an inode all the same.
+        assert!(other(|place| (place.machine, place.inode) = (None, 8)).is_some());
+        assert!(other(|place| (place.machine, place.born) = (None, Some(6))).is_some());
     }
 }

@@ -161,6 +161,7 @@ pub(super) fn prepare(
     connection: &Connection,
     place: &Place,
     purpose: Purpose,
+    opening: &Opening,
     max_bytes: u64,
 ) -> Result<(), Trouble> {
     // All waiting is in one place (`patience`).
@@ -193,7 +194,8 @@ pub(super) fn prepare(
     // Small on purpose: a ledger touches one page at a time.
     connection.pragma_update(None, "cache_size", -256)?;
     connection.pragma_update_and_check(None, "mmap_size", 0, |_| Ok(()))?;
-    connection.pragma_update_and_check(None, "wal_autocheckpoint", 256, |_| Ok(()))?;
+    // By itself it would write the WAL to a file that may have been put back meanwhile.
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
     connection.pragma_update_and_check(None, "journal_size_limit", 1 << 20, |_| Ok(()))?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.pragma_update(None, "trusted_schema", false)?;
@@ -205,10 +207,19 @@ pub(super) fn prepare(
             return Err(damaged(shown, &verdict).into());
         }
     }
-    if version < i64::from(VERSION) {
+    let (is_older, has_turn) = (version < i64::from(VERSION), turn::is_there(connection)?);
+    if is_older || !has_turn {
+        opening.may_change("the tables", version, shown)?;
+        if let Some((_, id)) = find_realm(connection, opening)? {
+            opening.check_id(&id, shown)?;
+        }
+    }
+    if is_older {
         migrate(connection)?;
     }
-    turn::prepare(connection)?;
+    if !has_turn {
+        turn::make(connection)?;
+    }
     Ok(())
 }
 
@@ -237,6 +248,12 @@ pub(super) struct Entered {
     pub(super) others: Vec<String>,
 }
 
+/// The number of the realm in the file, and its id.
+fn find_realm(connection: &Connection, opening: &Opening) -> rusqlite::Result<Option<(i64, String)>> {
+    let sql = "SELECT realm, id FROM realm WHERE name = ?1";
+    connection.query_row(sql, [opening.realm()], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+}
+
 /// Finds a realm, and makes it if it is new and may be made.
 pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -> Result<Entered, Trouble> {
     let (name, shown) = (opening.realm(), place.shown());
@@ -245,10 +262,6 @@ pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -
     let Some(ledger_id) = ledger_id else {
         return Err(damaged(shown, &"its id is gone").into());
     };
-    let find = || {
-        let sql = "SELECT realm, id FROM realm WHERE name = ?1";
-        connection.query_row(sql, [name], |row| Ok((row.get(0)?, row.get::<_, String>(1)?))).optional()
-    };
     let others = || -> Result<Vec<String>, Trouble> {
         // A scratch realm is no other one.
         let sql = "SELECT name FROM realm WHERE name <> ?1 AND substr(name, 1, 1) <> ?2 ORDER BY 1 LIMIT 20";
@@ -256,7 +269,7 @@ pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -
         let beside = [name, &floe::store::Place::SCRATCH.to_string()];
         Ok(statement.query_map(beside, |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     };
-    if let Some((realm, realm_id)) = find()? {
+    if let Some((realm, realm_id)) = find_realm(connection, opening)? {
         opening.check_id(&realm_id, shown)?;
         // If there are several, a caller that named none is told of them.
         let others = if name == DEFAULT_REALM { others()? } else { Vec::new() };
@@ -268,7 +281,7 @@ pub(super) fn enter(connection: &Connection, opening: &Opening, place: &Place) -
     let fresh = Token::random()?.hex();
     connection
         .execute("INSERT INTO realm (name, id) VALUES (?1, ?2) ON CONFLICT DO NOTHING", [name, &fresh])?;
-    match find()? {
+    match find_realm(connection, opening)? {
         Some((realm, realm_id)) => Ok(Entered { realm, realm_id, ledger_id, others: Vec::new() }),
         None => Err(damaged(shown, &"a realm that was just made is not there").into()),
     }
@@ -302,6 +315,24 @@ mod tests {
         }
     }
 
+    /// Its ledger would find another id in the file at its first call.
+    #[test]
+    fn who_makes_a_realm_at_once_with_another_process_has_the_id_of_the_first() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let place = Place::new(&dir.path().join("ids.db")).unwrap();
+        let connection = first_version();
+        // The other process comes between the look and the write.
+        connection
+            .execute_batch(
+                "INSERT INTO ledger VALUES ('0f'); \
+                 CREATE TRIGGER first BEFORE INSERT ON realm BEGIN \
+                 INSERT INTO realm (name, id) VALUES (NEW.name, 'theirs'); END",
+            )
+            .unwrap();
+        let entered = enter(&connection, &Opening::of("shop"), &place).unwrap();
+        assert_eq!(entered.realm_id, "theirs");
+    }
+
     /// Another process would wait for it, and who tries again would hear of it, and not of what is wrong.
     #[test]
     fn a_step_that_fails_leaves_no_transaction_open() {
@@ -310,7 +341,7 @@ mod tests {
         for _ in 0..2 {
             let error = migrate(&connection).unwrap_err();
             assert!(format!("{error:?}").contains("made already exists"), "{error:?}");
-            assert!(turn::prepare(&connection).is_err());
+            assert!(turn::make(&connection).is_err());
             assert!(connection.is_autocommit());
         }
         assert_eq!(version(&connection), 1);

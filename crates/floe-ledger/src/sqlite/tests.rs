@@ -2,18 +2,20 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Barrier;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
 use floe::ledger::{Key, Ledger as _, LedgerError};
 use tempfile::TempDir;
 
 use super::draft::{self, draft_path};
-use super::file::Place;
+use super::file::{Place, WITNESS_SUFFIX};
 use super::schema::{self, LEDGER};
 use super::trouble::{self, Trouble};
 use super::witness::Witness;
-use super::{Begin, Done, Sqlite};
+use super::{Begin, CHECKPOINT_EVERY, Done, Sqlite, patience};
+use crate::{OpenError, Opening};
 
 fn ledger() -> (TempDir, Sqlite) {
     let dir = TempDir::new().unwrap();
@@ -27,20 +29,25 @@ fn write(connection: &rusqlite::Connection) -> rusqlite::Result<usize> {
 }
 
 #[test]
-fn a_range_written_to_a_file_that_is_replaced_meanwhile_is_not_handed_out() {
-    let (dir, ledger) = ledger();
-    let path = dir.path().join("ids.db");
-    let outcome = ledger.transact(Begin::Write, |connection| {
-        write(connection)?;
-        // The earlier checks are done by now.
-        fs::rename(&path, dir.path().join("moved.db")).unwrap();
-        fs::copy(dir.path().join("moved.db"), &path).unwrap();
-        Ok(Done::written(()))
-    });
-    assert!(
-        matches!(&outcome, Err(LedgerError::Unfit(text)) if text.contains("was replaced")),
-        "{outcome:?}"
-    );
+fn a_range_of_a_file_that_is_replaced_meanwhile_is_not_handed_out() {
+    // One that was reserved ahead is taken without a write.
+    for written in [true, false] {
+        let (dir, ledger) = ledger();
+        let path = dir.path().join("ids.db");
+        let outcome = ledger.transact(Begin::Write, |connection| {
+            if written {
+                write(connection)?;
+            }
+            // The earlier checks are done by now.
+            fs::rename(&path, dir.path().join("moved.db")).unwrap();
+            fs::copy(dir.path().join("moved.db"), &path).unwrap();
+            Ok(Done { answer: (), written })
+        });
+        assert!(
+            matches!(&outcome, Err(LedgerError::Unfit(text)) if text.contains("was replaced")),
+            "{written}: {outcome:?}"
+        );
+    }
 }
 
 #[test]
@@ -63,6 +70,45 @@ fn who_comes_during_a_count_at_once_waits_up_to_the_bound() {
     ledger.max_wait = Duration::from_millis(1);
     assert_eq!(ledger.try_transact(|_| Ok(Some(ledger.turn().is_err()))), Some(true));
     assert!(ledger.turn().is_ok());
+}
+
+#[test]
+fn a_count_at_once_wakes_who_came_during_it() {
+    let (_dir, mut ledger) = ledger();
+    ledger.max_wait = Duration::from_secs(60);
+    let (ledger, (comes, came)) = (Arc::new(ledger), mpsc::channel());
+    let counted = ledger.try_transact(|_| {
+        let theirs = Arc::clone(&ledger);
+        let comes = comes.clone();
+        std::thread::spawn(move || comes.send(theirs.turn().map(drop)));
+        while ledger.waits.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        Ok(Some(7))
+    });
+    assert_eq!(counted, Some(7));
+    // A thread that nobody wakes would go on by itself when the longest wait is over.
+    assert_eq!(came.recv_timeout(ledger.max_wait / 2), Ok(Ok(())));
+}
+
+/// Or it would find the connection in use, and sleep on although nobody uses it.
+#[test]
+fn who_is_woken_at_the_end_of_a_call_finds_the_connection_free() {
+    let (_dir, ledger) = ledger();
+    let turn = ledger.turn().unwrap();
+    let busy = ledger.busy.lock().unwrap();
+    std::thread::scope(|scope| {
+        let (ends, ended) = mpsc::channel();
+        scope.spawn(move || {
+            ends.send(()).unwrap();
+            drop(turn);
+        });
+        ended.recv().unwrap();
+        // Usually enough for the other thread to end its call as far as it can. In any case it has to wake this one.
+        (0..10_000).for_each(|_| std::thread::yield_now());
+        let (busy, waited) = ledger.free.wait_timeout(busy, Duration::from_secs(30)).unwrap();
+        assert!(!*busy && !waited.timed_out());
+    });
 }
 
 #[test]
@@ -162,6 +208,14 @@ fn the_witness_says_nothing_of_what_was_not_committed() {
     assert!(Sqlite::open(dir.path().join("ids.db")).is_ok());
 }
 
+/// Its file was not put back: it never held what was not committed.
+#[test]
+fn who_could_not_commit_goes_on() {
+    let (_dir, ledger) = ledger();
+    fail_to_commit(&ledger);
+    bind(&ledger, 0).unwrap();
+}
+
 #[test]
 fn who_could_not_commit_holds_nobody_up() {
     let (dir, ledger) = ledger();
@@ -219,17 +273,214 @@ fn a_file_that_holds_less_than_this_process_has_seen_in_it_is_used_no_more() {
     }
 }
 
+/// What the file itself holds is read, and the WAL is written to it before.
+fn in_file(ledger: &Sqlite, path: &Path) -> Vec<u8> {
+    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    ledger.connection.lock().unwrap().query_row(sql, [], |_| Ok(())).unwrap();
+    fs::read(path).unwrap()
+}
+
+#[track_caller]
+fn was_put_back<T: std::fmt::Debug>(outcome: Result<T, LedgerError>) {
+    assert!(matches!(&outcome, Err(LedgerError::Unfit(text)) if text.contains("put back")), "{outcome:?}");
+}
+
+fn open_again(path: &Path) -> Result<(), LedgerError> {
+    match Sqlite::open(path) {
+        Ok(_) => Ok(()),
+        Err(OpenError::Ledger(error)) => Err(error),
+        Err(OpenError::Asked(text)) => panic!("{text}"),
+    }
+}
+
+/// Whoever copies it over the file does not look whether a call is under way. What is written over it from the WAL would make
+/// it look whole.
+#[test]
+fn a_backup_that_is_copied_over_the_file_during_a_call_is_noticed_before_the_wal_is_written_to_it() {
+    let (dir, ledger) = ledger();
+    let path = dir.path().join("ids.db");
+    let backup = in_file(&ledger, &path);
+    bind(&ledger, 0).unwrap();
+    assert_ne!(in_file(&ledger, &path), backup);
+    set_turn(&ledger, |turn| turn + CHECKPOINT_EVERY);
+    let copied = ledger.transact(Begin::Write, |connection| {
+        fs::write(&path, &backup).unwrap();
+        write(connection)?;
+        Ok(Done::written(()))
+    });
+    assert_eq!(copied, Ok(()), "what it wrote is in the WAL");
+    // It begins by writing the WAL to the file.
+    was_put_back(bind(&ledger, 1));
+    was_put_back(open_again(&path));
+    assert!(fs::read(&path).unwrap() == backup, "nothing was written over it");
+}
+
+/// Names that are not bound yet.
+fn new_names() -> impl FnMut() -> usize {
+    let mut name = 0;
+    move || {
+        name += 1;
+        name
+    }
+}
+
+/// All that was written since it was made has left the WAL by then.
+#[test]
+fn a_backup_that_is_copied_over_the_file_after_the_wal_was_written_to_it_is_noticed() {
+    // The call that does it binds a name, binds none, or fails.
+    let calls: [fn(&Sqlite, usize); 3] = [
+        |ledger, name| drop(bind(ledger, name).unwrap()),
+        |ledger, _| drop(bind(ledger, 1).unwrap()),
+        |ledger, _| {
+            let fails = |_: &_| Err::<Done<()>, _>(LedgerError::Missing(Key::slot(10, 7)).into());
+            assert!(ledger.transact(Begin::Write, fails).is_err());
+        },
+    ];
+    for call in calls {
+        let (dir, ledger) = ledger();
+        let path = dir.path().join("ids.db");
+        let idle = Sqlite::open(&path).unwrap();
+        let mut new_name = new_names();
+        let mut next_in_file = || {
+            while ledger.below.behind() < CHECKPOINT_EVERY {
+                bind(&ledger, new_name()).unwrap();
+            }
+            call(&ledger, new_name());
+            assert!(ledger.below.behind() < 3);
+            fs::read(&path).unwrap()
+        };
+        let backup = next_in_file();
+        assert_ne!(next_in_file(), backup);
+        fs::write(&path, backup).unwrap();
+        was_put_back(bind(&ledger, 0));
+        was_put_back(bind(&idle, 0));
+        drop((ledger, idle));
+        was_put_back(open_again(&path));
+    }
+}
+
+/// Others have written the WAL to the file since, and a process that was idle meanwhile wrote it over the backup.
+#[test]
+fn whoever_was_idle_looks_what_others_have_written_before_it_writes_the_wal_to_the_file() {
+    let (dir, ledger) = ledger();
+    let path = dir.path().join("ids.db");
+    let idle = Sqlite::open(&path).unwrap();
+    let backup = in_file(&ledger, &path);
+    let mut new_name = new_names();
+    bind(&ledger, new_name()).unwrap();
+    while idle.below.behind() < CHECKPOINT_EVERY {
+        bind(&idle, new_name()).unwrap();
+    }
+    while fs::read(&path).unwrap() == backup {
+        bind(&ledger, new_name()).unwrap();
+    }
+    fs::write(&path, &backup).unwrap();
+    was_put_back(bind(&idle, 0));
+    was_put_back(open_again(&path));
+    assert!(fs::read(&path).unwrap() == backup, "nothing was written over it");
+}
+
+/// A call may write the WAL to the file, and then wait for another process as long as it may.
+#[test]
+fn what_was_written_to_the_file_is_known_also_where_the_call_came_to_nothing() {
+    let (dir, mut ledger) = ledger();
+    let path = dir.path().join("ids.db");
+    let other = rusqlite::Connection::open(&path).unwrap();
+    let backup = in_file(&ledger, &path);
+    let mut new_name = new_names();
+    while ledger.below.behind() < CHECKPOINT_EVERY {
+        bind(&ledger, new_name()).unwrap();
+    }
+    ledger.max_wait = Duration::from_millis(20);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(matches!(bind(&ledger, 0), Err(LedgerError::Unavailable(_))));
+    assert!(fs::read(&path).unwrap() != backup);
+    fs::write(&path, &backup).unwrap();
+    other.execute_batch("ROLLBACK").unwrap();
+    was_put_back(bind(&ledger, 0));
+}
+
+/// They keep parts of it from the file by turns.
+#[test]
+fn the_wal_stays_small_where_two_processes_write() {
+    let (dir, ledger) = ledger();
+    let path = dir.path().join("ids.db");
+    let other = Sqlite::open(&path).unwrap();
+    std::thread::scope(|scope| {
+        for (ledger, first) in [(&ledger, 0), (&other, 1_500)] {
+            scope.spawn(move || (first..first + 1_500).for_each(|name| drop(bind(ledger, name).unwrap())));
+        }
+    });
+    let bytes = fs::metadata(dir.path().join("ids.db-wal")).unwrap().len();
+    assert!(bytes < 8 << 20, "{bytes} bytes");
+}
+
+/// A tool that reads may be long about it.
+#[test]
+fn a_reader_that_keeps_the_wal_from_the_file_fails_no_call_and_holds_it_up_no_longer_than_it_reads() {
+    let (dir, ledger) = ledger();
+    let reader = rusqlite::Connection::open(dir.path().join("ids.db")).unwrap();
+    bind(&ledger, 0).unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM mark").unwrap();
+    for name in 1..200 {
+        bind(&ledger, name).unwrap();
+    }
+    assert!(ledger.below.behind() > CHECKPOINT_EVERY);
+    let wal = || fs::metadata(dir.path().join("ids.db-wal")).unwrap().len();
+    assert!(wal() > 2 << 20, "{} bytes", wal());
+    reader.execute_batch("ROLLBACK").unwrap();
+    bind(&ledger, 200).unwrap();
+    assert!(ledger.below.behind() < 3);
+    assert!(wal() <= 1 << 20, "{} bytes", wal());
+}
+
+/// The process that wrote it may have been killed before it could remember it.
+#[test]
+fn an_answer_that_rests_on_the_last_write_of_another_process_remembers_it() {
+    let (dir, ledger) = ledger();
+    let other = Sqlite::open(dir.path().join("ids.db")).unwrap();
+    let place = Place::new(&dir.path().join("ids.db")).unwrap();
+    let remembered = || Witness::find(&place).unwrap().unwrap().turn();
+    let before = remembered();
+    bind(&ledger, 0).unwrap();
+    assert_eq!(remembered(), before + 1);
+    let path = place.beside(WITNESS_SUFFIX);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace(&format!("{:015}", before + 1), &format!("{before:015}"))).unwrap();
+    assert_eq!(remembered(), before);
+    bind(&other, 0).unwrap();
+    assert_eq!(remembered(), before + 1);
+}
+
+/// Its size says how much is read again at a start.
+#[test]
+fn the_wal_is_written_to_the_file_now_and_then() {
+    let (dir, ledger) = ledger();
+    let wal = dir.path().join("ids.db-wal");
+    for name in 0..1_000 {
+        bind(&ledger, name).unwrap();
+    }
+    let bytes = fs::metadata(wal).unwrap().len();
+    assert!((1 << 18..=3 << 20).contains(&bytes), "{bytes} bytes");
+    assert!(fs::metadata(dir.path().join("ids.db")).unwrap().len() > 20 * 4_096);
+}
+
 /// One write that is not remembered could be lost and not be missed.
 #[test]
 fn each_write_is_remembered_beside_the_file_or_is_not_told_as_done() {
     let (dir, ledger) = ledger();
     let place = Place::new(&dir.path().join("ids.db")).unwrap();
     let remembered = || Witness::find(&place).unwrap().unwrap().turn();
-    let before = remembered();
+    let mut last = remembered();
+    let mut steps = Vec::new();
     for name in 1..140 {
         bind(&ledger, name).unwrap();
-        assert_eq!(remembered(), before + name as u64);
+        steps.push(remembered() - last);
+        last += steps[steps.len() - 1];
     }
+    // When the WAL was written to the file, a turn of its own said so.
+    let of = |turns: u64| steps.iter().filter(|&&step| step == turns).count();
+    assert_eq!((of(1), of(2)), (138, 1));
     // A turn that has no room there.
     set_turn(&ledger, |_| 999_999_999_999_999);
     let refused = bind(&ledger, 140);
@@ -245,9 +496,12 @@ fn who_is_late_takes_nothing_back_of_what_is_remembered() {
     let (dir, ledger) = ledger();
     let place = Place::new(&dir.path().join("ids.db")).unwrap();
     let turn = || Witness::find(&place).unwrap().unwrap().turn();
-    let next = turn() + 1;
-    [next + 1, next].into_iter().for_each(|turn| ledger.witness.note(turn).unwrap());
-    assert_eq!(turn(), next + 1);
+    // It may be so late that a later one has its place.
+    for turns in 1..=130 {
+        let next = turn() + 1;
+        [next + turns, next].into_iter().for_each(|turn| ledger.note(turn).unwrap());
+        assert_eq!(turn(), next + turns);
+    }
 }
 
 /// Who comes late writes to that which is there, and not to one that nobody will read.
@@ -287,12 +541,12 @@ fn every_commit_is_flushed_and_memory_is_small() {
     // Whatever this SQLite was built with.
     connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA mmap_size = 65536").unwrap();
     let place = Place::new(&dir.path().join("ids.db")).unwrap();
-    schema::prepare(&connection, &place, LEDGER, 1 << 30).unwrap();
+    schema::prepare(&connection, &place, LEDGER, &Opening::of("test"), 1 << 30).unwrap();
     let number =
         |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0)).unwrap();
     assert_eq!(number("synchronous"), 2, "FULL");
     assert_eq!(number("cache_size"), -256, "kibibytes");
-    assert_eq!(number("wal_autocheckpoint"), 256, "pages");
+    assert_eq!(number("wal_autocheckpoint"), 0, "it is done by hand");
     assert_eq!(number("mmap_size"), 0);
     assert_eq!((number("fullfsync"), number("checkpoint_fullfsync")), (1, 1), "down to the platter on macOS");
     assert_eq!(number("journal_size_limit"), 1 << 20, "bytes");
@@ -300,6 +554,15 @@ fn every_commit_is_flushed_and_memory_is_small() {
     assert_eq!(number("trusted_schema"), 0);
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
+}
+
+/// A caller would wait in two places, and longer than its bound.
+#[test]
+fn sqlite_does_not_wait_for_a_lock_by_itself() {
+    let (_dir, ledger) = ledger();
+    let connection = ledger.connection.lock().unwrap();
+    let wait: i64 = connection.pragma_query_value(None, "busy_timeout", |row| row.get(0)).unwrap();
+    assert_eq!(wait, 0);
 }
 
 #[test]
@@ -311,6 +574,30 @@ fn threads_wait_for_each_other_up_to_the_bound() {
     assert!(matches!(&blocked, Err(LedgerError::Unavailable(text)) if text.contains("20ms")), "{blocked:?}");
     drop(turn);
     assert!(ledger.turn().is_ok());
+}
+
+/// A thread that has waited for another one's call does not wait as long again for another process.
+#[test]
+fn a_call_waits_once_up_to_the_bound() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("ids.db");
+    let ledger = Sqlite::builder().max_wait(Duration::from_millis(200)).at(&path).unwrap();
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let paused = std::thread::scope(|scope| {
+        let first = ledger.turn().unwrap();
+        let second = scope.spawn(|| {
+            assert!(bind(&ledger, 0).is_err());
+            patience::tests::PAUSED.get()
+        });
+        while ledger.waits.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        patience::pause(Duration::from_millis(100));
+        drop(first);
+        second.join().unwrap()
+    });
+    assert!(paused <= Duration::from_millis(100), "{paused:?}, and 100 ms before");
 }
 
 /// Those who come to a fresh ledger at once do not have to wait for each other's change of its mode.
@@ -331,7 +618,13 @@ fn a_file_that_opens_for_reading_only_or_without_a_wal_is_refused_with_its_cause
     let path = dir.path().join("ids.db");
     drop(ledger);
     let place = Place::new(&path).unwrap();
-    let refused = |connection: Connection| match schema::prepare(&connection, &place, LEDGER, 1 << 20) {
+    let refused = |connection: Connection| match schema::prepare(
+        &connection,
+        &place,
+        LEDGER,
+        &Opening::of("test"),
+        1 << 20,
+    ) {
         Err(Trouble::Ledger(LedgerError::Unfit(text))) => text,
         other => panic!("{other:?}"),
     };
@@ -600,8 +893,8 @@ mod counts {
         assert_eq!(count(&other, 1), (35, 36));
     }
 
-    #[test]
-    fn who_closes_gives_back_of_every_counter() {
+    /// A ledger that has counted twice for each of two counters, and another one on its file.
+    fn two_counters() -> (Swept, Sqlite, Sqlite) {
         let dir = Swept::new();
         let (ledger, other) = (bound(&dir.path()), bound(&dir.path()));
         let orders = Name::new("orders").unwrap();
@@ -609,10 +902,59 @@ mod counts {
         for key in [visits(), Key::name(&orders), visits(), Key::name(&orders)] {
             ledger.count(&Reserve { key, ..request(1) }).unwrap();
         }
+        (dir, ledger, other)
+    }
+
+    #[test]
+    fn who_closes_gives_back_of_every_counter() {
+        let (_dir, ledger, other) = two_counters();
         let marks = || other.list("", "", 9).unwrap().iter().map(|record| record.mark).collect::<Vec<_>>();
         assert_eq!(marks(), [35, 35]);
         drop(ledger);
         assert_eq!(marks(), [3, 3]);
+    }
+
+    #[test]
+    fn who_closes_gives_back_also_where_the_record_of_another_counter_is_gone() {
+        let (_dir, ledger, other) = two_counters();
+        other.connection.lock().unwrap().execute("DELETE FROM mark WHERE key = 'n/orders'", []).unwrap();
+        drop(ledger);
+        assert_eq!(mark(&other), 3);
+    }
+
+    /// It may come before the file is closed.
+    #[test]
+    fn whoever_opens_the_memory_while_another_closes_it_has_it() {
+        let dir = Swept::new();
+        let ledger = bound(&dir.path());
+        for _ in 0..2 {
+            count(&ledger, 1);
+        }
+        ledger.ahead.remove();
+        let other = bound(&dir.path());
+        let before = mark(&other);
+        for _ in 0..3 {
+            count(&other, 1);
+        }
+        assert_eq!(mark(&other), before, "it takes what was reserved ahead");
+    }
+
+    /// In whatever order it comes to them.
+    #[test]
+    fn who_closes_gives_back_of_one_counter_among_others_with_nothing_left() {
+        for _ in 0..4 {
+            let dir = Swept::new();
+            let (ledger, other) = (bound(&dir.path()), bound(&dir.path()));
+            for number in 0..7 {
+                bind(&ledger, number).unwrap();
+                let name = Name::new(&format!("name-{number}")).unwrap();
+                ledger.count(&Reserve { key: Key::name(&name), ..request(1) }).unwrap();
+            }
+            assert_eq!([count(&ledger, 1), count(&ledger, 1)], [(1, 2), (2, 3)]);
+            assert_eq!((ledger.ahead.remembered().len(), mark(&other)), (8, 35));
+            drop(ledger);
+            assert_eq!(mark(&other), 3);
+        }
     }
 
     #[test]
@@ -704,7 +1046,9 @@ mod counts {
         assert_eq!(day(101, 199), got(102, 102));
         assert_eq!(day(1, 102), Reply::Refused { mark: 103, note: None }, "of a node whose day is over");
         assert_eq!(day(1, 103), got(103, 103));
-        assert_eq!(day(201, 299), got(201, 104), "above all that is left");
+        let after_a_gap = Reply::Got { start: 110, end: 111, previous_mark: 104 };
+        assert_eq!(day(110, 105), after_a_gap, "only the mark has to be below the limit");
+        assert_eq!(day(201, 299), got(201, 111), "above all that is left");
     }
 
     /// Every process with its own memory, with one shared memory, killed, closed and restarted, with raises in between.
@@ -799,8 +1143,10 @@ mod counts {
         counts(false);
         // No other test's child can have this one locked.
         fs::remove_file(&path).unwrap();
-        make(&path, 0o666);
-        counts(false);
+        for mode in [0o666, 0o660, 0o602] {
+            make(&path, mode);
+            counts(false);
+        }
         make(&path, 0o600);
         // Only root can give a file away, and nobody else can open another user's that is private.
         counts(chown(&path, Some(1), None).is_err());

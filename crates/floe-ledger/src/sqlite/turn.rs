@@ -7,6 +7,9 @@
 //! below what any process has seen in it, the file was put back. Then the transaction is undone, and the WAL is left as
 //! it is, so that the next start finds the same.
 //!
+//! A checkpoint comes first in a call: a look as of a transaction, the checkpoint, another look, and a transaction that
+//! writes the file's new turn into the WAL. What is copied over the file between those two looks goes unnoticed.
+//!
 //! A backup that holds all that the file held when it was overwritten is no loss: later writes are in the WAL.
 //!
 //! The witness (`witness.rs`) also keeps the turn, beside the file.
@@ -16,13 +19,14 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 
 use super::file::Identity;
 use super::trouble::Trouble;
+use super::{CHECKPOINT_AGAIN, CHECKPOINT_EVERY};
 
 /// The start of the turn's record, by which it is found in its page. It is random.
 const LABEL: [u8; 16] = *b"\x9d\x17\xe3floe turn\x1a\x84\xc6\x5b";
@@ -33,12 +37,14 @@ const STAMP_BYTES: usize = LABEL.len() + 8 + 8;
 /// How often to read a turn that looks wrong: another process may be writing the page.
 const READS: usize = 64;
 
-/// Makes the table in a file that has none yet. A newer floe accepts what an older floe did to such a file.
-pub(super) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+/// Whether the file has the table.
+pub(super) fn is_there(connection: &Connection) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT * FROM sqlite_schema WHERE type = 'table' AND name = 'turn')";
-    if connection.query_row(sql, [], |row| row.get(0))? {
-        return Ok(());
-    }
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
+/// Makes the table in a file that has none yet. A newer floe accepts what an older floe did to such a file.
+pub(super) fn make(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let made = connection
         .execute_batch(
@@ -80,6 +86,8 @@ pub(super) struct Below {
     place: AtomicU64,
     turn: AtomicU64,
     below: AtomicU64,
+    /// Whether a part of the WAL could not be written to the file last.
+    is_unfinished: AtomicBool,
 }
 
 /// The turn of a transaction, and the file's own turn when it began.
@@ -87,6 +95,8 @@ pub(super) struct Below {
 pub(super) struct Turn {
     turn: u64,
     below: u64,
+    /// What the last turn says about the file's own.
+    said: u64,
 }
 
 impl Below {
@@ -98,15 +108,16 @@ impl Below {
         let begin = u64::from(page.saturating_sub(1)) * u64::from(bytes);
         let page = (begin, usize::try_from(bytes).unwrap_or(0));
         let [place, below] = [0, 0].map(AtomicU64::new);
-        Ok(Self { file, page, place, turn: AtomicU64::new(witnessed), below })
+        let (turn, is_unfinished) = (AtomicU64::new(witnessed), AtomicBool::new(false));
+        Ok(Self { file, page, place, turn, below, is_unfinished })
     }
 
     /// The turn of the transaction that has begun; `None` if the file was put back.
     pub(super) fn begin(&self, connection: &Connection) -> Result<Option<Turn>, Trouble> {
         let mut statement = connection.prepare_cached("SELECT stamp FROM turn")?;
         let stored = statement.query_row([], |row| Ok(row.get_ref(0)?.as_blob().ok().and_then(read)))?;
-        let Some((turn, least)) = stored else { return Ok(None) };
-        let least = least.max(self.below.load(Ordering::Relaxed));
+        let Some((turn, said)) = stored else { return Ok(None) };
+        let least = said.max(self.below.load(Ordering::Relaxed));
         // During a write, a page may be read half old, half new.
         let below = (0..READS).map(|_| self.read()).find(|below| *below >= least);
         let Some(below) = below.filter(|_| turn >= self.turn.load(Ordering::Relaxed)) else {
@@ -114,7 +125,25 @@ impl Below {
         };
         self.turn.fetch_max(turn, Ordering::Relaxed);
         self.below.fetch_max(below, Ordering::Relaxed);
-        Ok(Some(Turn { turn, below }))
+        Ok(Some(Turn { turn, below, said }))
+    }
+
+    /// How many turns the file itself is behind, as far as this process has seen.
+    pub(super) fn behind(&self) -> u64 {
+        self.turn.load(Ordering::Relaxed).saturating_sub(self.below.load(Ordering::Relaxed))
+    }
+
+    /// Whether the WAL is to be written to the file.
+    pub(super) fn is_due(&self) -> bool {
+        let is_unfinished = self.is_unfinished.load(Ordering::Relaxed);
+        self.behind() >= if is_unfinished { CHECKPOINT_AGAIN } else { CHECKPOINT_EVERY }
+    }
+
+    /// Looks at the file after the WAL was written to it, or a part. Returns whether the file holds more than before.
+    pub(super) fn look(&self, is_unfinished: bool) -> bool {
+        self.is_unfinished.store(is_unfinished, Ordering::Relaxed);
+        let now = self.read();
+        now > self.below.fetch_max(now, Ordering::Relaxed)
     }
 
     /// Remembers the turn of a transaction that was committed.
@@ -124,7 +153,9 @@ impl Below {
 
     /// The turn in the file itself; 0 if it holds none.
     fn read(&self) -> u64 {
-        let file = &self.file.0.file;
+        #[cfg(test)]
+        tests::before_a_read();
+        let Some(Opened { file, .. }) = self.file.0.as_deref() else { return 0 };
         let (begin, length) = self.page;
         let mut last = [0; STAMP_BYTES];
         let held = file.read_exact_at(&mut last, begin + self.place.load(Ordering::Relaxed));
@@ -154,6 +185,11 @@ impl Turn {
         self.turn + 1
     }
 
+    /// Whether it would say more about the file than the last turn, which may be in the file alone.
+    pub(super) fn says_more(self) -> bool {
+        self.below > self.said
+    }
+
     /// How many transactions wrote before it.
     pub(super) fn before(self) -> u64 {
         self.turn
@@ -163,7 +199,7 @@ impl Turn {
 /// A file that SQLite also has open. Closing any descriptor of a file drops all of this process's locks on it. So all
 /// ledgers of a process on one file share one descriptor, closed with the last of them.
 #[derive(Debug)]
-pub(super) struct Shared(Arc<Opened>);
+pub(super) struct Shared(Option<Arc<Opened>>);
 
 #[derive(Debug)]
 struct Opened {
@@ -184,20 +220,140 @@ impl Shared {
     pub(super) fn open(path: &Path, identity: Identity) -> io::Result<Self> {
         let mut files = files();
         if let Some(file) = files.get(&identity) {
-            return Ok(Self(Arc::clone(file)));
+            return Ok(Self(Some(Arc::clone(file))));
         }
         let file = Arc::new(Opened { identity, file: File::open(path)? });
         files.insert(identity, Arc::clone(&file));
-        Ok(Self(file))
+        Ok(Self(Some(file)))
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        #[cfg(test)]
+        tests::before_a_close(self);
         let mut files = files();
-        // This one and the table's: no other thread can take it meanwhile.
-        if Arc::strong_count(&self.0) == 2 {
-            files.remove(&self.0.identity);
+        // Before others can take the table: the next to be closed counts the rest, and who opens the file finds it or none.
+        let Some(identity) = self.0.take().map(|own| own.identity) else { return };
+        if files.get(&identity).is_some_and(|left| Arc::strong_count(left) == 1) {
+            files.remove(&identity);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::fs;
+    use std::path::PathBuf;
+    use std::sync::{Barrier, mpsc};
+    use std::thread;
+
+    use tempfile::TempDir;
+
+    use super::super::Sqlite;
+    use super::super::file::Place;
+    use super::*;
+
+    thread_local! {
+        /// What another process does before this thread's next reads of a file.
+        static OTHER: RefCell<Vec<Box<dyn FnOnce()>>> = RefCell::default();
+        /// How many descriptors of its file this process had when this thread last closed one that is shared.
+        static OPEN: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub(super) fn before_a_read() {
+        if let Some(writes) = OTHER.with_borrow_mut(Vec::pop) {
+            writes();
+        }
+    }
+
+    pub(super) fn before_a_close(file: &Shared) {
+        let own = file.0.as_deref().map(|own| own.identity);
+        let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+        let is_own = |path: PathBuf| fs::metadata(path).ok().map(|found| Identity::of(&found)) == own;
+        OPEN.set(open.filter(|entry| is_own(entry.path())).count());
+    }
+
+    /// To close it takes away the locks by which other processes know of SQLite's own.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_descriptor_of_a_ledger_is_closed_after_those_of_sqlite() {
+        let dir = TempDir::new().unwrap();
+        drop(Sqlite::open(dir.path().join("ids.db")).unwrap());
+        assert_eq!(OPEN.get(), 1);
+    }
+
+    /// One process may read the page while another one writes it.
+    #[test]
+    fn a_page_that_is_half_written_is_read_again_and_one_that_stays_so_was_put_back() {
+        let (_dir, path, identity) = file();
+        let connection = Connection::open_in_memory().unwrap();
+        make(&connection).unwrap();
+        connection.execute("UPDATE turn SET stamp = ?1", [stamp(9, 7)]).unwrap();
+        let below = Below::new(Shared::open(&path, identity).unwrap(), &connection, 0).unwrap();
+        let mut page = vec![0; 2 * below.page.1];
+        page[usize::try_from(below.page.0).unwrap()..][..STAMP_BYTES].copy_from_slice(&stamp(7, 5));
+        let half = [&page[..page.len() - below.page.1 + 10], &vec![0; below.page.1 - 10]].concat();
+        fs::write(&path, half).unwrap();
+        assert!(below.begin(&connection).unwrap().is_none());
+        let write = move || fs::write(&path, page).unwrap();
+        OTHER.set(vec![Box::new(write), Box::new(|| ()), Box::new(|| ())]);
+        assert_eq!(below.begin(&connection).unwrap().map(Turn::before), Some(9));
+    }
+
+    fn file() -> (TempDir, PathBuf, Identity) {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("ids.db");
+        fs::write(&path, [0; 512]).unwrap();
+        let identity = Place::new(&path).unwrap().identity().unwrap();
+        (dir, path, identity)
+    }
+
+    /// Whoever closed a descriptor of its own would drop the other's locks with it.
+    #[test]
+    fn threads_that_open_a_file_at_once_share_one_descriptor() {
+        let (_dir, path, identity) = file();
+        for _ in 0..50 {
+            let both = Barrier::new(3);
+            let open = || {
+                both.wait();
+                Shared::open(&path, identity).unwrap()
+            };
+            let opened = thread::scope(|scope| {
+                let table = files();
+                let threads = [(); 2].map(|()| scope.spawn(open));
+                both.wait();
+                // So that both wait for the table by then, most of the times.
+                (0..100).for_each(|_| thread::yield_now());
+                drop(table);
+                threads.map(|thread| thread.join().unwrap())
+            });
+            let [one, other] = opened.each_ref().map(|shared| shared.0.as_ref().unwrap());
+            assert!(Arc::ptr_eq(one, other));
+        }
+    }
+
+    /// Each could leave it to the other one.
+    #[test]
+    fn of_two_ledgers_that_are_closed_at_once_one_closes_their_file() {
+        let (_dir, path, identity) = file();
+        let ledgers = [(); 2].map(|()| Shared::open(&path, identity).unwrap());
+        let (comes, came) = mpsc::channel();
+        let table = files();
+        thread::scope(|scope| {
+            for ledger in ledgers {
+                let comes = comes.clone();
+                scope.spawn(move || {
+                    comes.send(()).unwrap();
+                    drop(ledger);
+                });
+            }
+            (0..2).for_each(|_| came.recv().unwrap());
+            // So that both wait for the table by then, most of the times.
+            (0..100).for_each(|_| thread::yield_now());
+            drop(table);
+        });
+        assert!(!files().contains_key(&identity), "it is still open");
     }
 }

@@ -2,15 +2,19 @@
 //!
 //! It shows what the database cannot know about itself: that its WAL was deleted, cut off or damaged, that an older
 //! copy replaced it, that it was copied with its whole directory. It is written after each commit with that commit's
-//! turn (`turn.rs`), so it never claims more than the database holds, whenever a process is killed. It is flushed once
-//! in [`FLUSHED_EVERY`] turns, and by the system in between: after a loss of power it may claim less, never more.
+//! turn (`turn.rs`), so it never claims more than the database holds, whenever a process is killed. It is flushed by
+//! each process once in [`FLUSHED_EVERY`] turns, and by the system in between: after a loss of power it may claim less,
+//! never more.
 //!
-//! A commit does not wait for others: a turn goes to its own place among [`PLACES`], and the largest of them counts.
+//! A commit does not wait for others: a turn goes to its own place among [`PLACES`], and the largest of them counts. A
+//! process that was paused for so many turns finds a later one in its place, and leaves it there. If it is paused between
+//! that look and its write, the witness may claim less, until the next commit.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use floe::ledger::{LedgerError, Token};
 
@@ -52,6 +56,11 @@ pub(super) struct Witness {
     origin: String,
     /// The turn that the database had reached, at least.
     turn: u64,
+    /// The largest turn that this process has recorded or found.
+    noted: AtomicU64,
+    /// How many times [`FLUSHED_EVERY`] turns had passed when this process flushed last. Whoever should have flushed before
+    /// it began may have been killed.
+    flushed: AtomicU64,
 }
 
 impl Witness {
@@ -65,6 +74,8 @@ impl Witness {
                 place.shown()
             ))
         };
+        #[cfg(test)]
+        tests::before_it_is_read();
         let mut file = match OpenOptions::new().read(true).write(true).open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -80,7 +91,7 @@ impl Witness {
                 ledger = place.shown(),
             )));
         };
-        Ok(Some(Self { file, path, origin, turn }))
+        Ok(Some(Self { file, path, origin, turn, noted: AtomicU64::new(turn), flushed: AtomicU64::new(0) }))
     }
 
     /// Begins a witness, unless another process is first.
@@ -139,12 +150,35 @@ impl Witness {
 
     /// Records a turn that was committed.
     pub(super) fn note(&self, turn: u64) -> Result<(), LedgerError> {
-        let noted = (|| {
+        self.record(turn, true)
+    }
+
+    /// Records a turn that another process has committed, unless it is known. Its flush is for those who write.
+    pub(super) fn repeat(&self, turn: u64) -> Result<(), LedgerError> {
+        match turn > self.noted.load(Ordering::Relaxed) {
+            true => self.record(turn, false),
+            false => Ok(()),
+        }
+    }
+
+    fn record(&self, turn: u64, is_own: bool) -> Result<(), LedgerError> {
+        let recorded = (|| -> io::Result<()> {
             let line = line(turn).ok_or_else(|| io::Error::other("the database was written too often"))?;
-            self.file.write_all_at(&line, HEAD_BYTES as u64 + turn % PLACES * PLACE_BYTES as u64)?;
-            if turn.is_multiple_of(FLUSHED_EVERY) { self.file.sync_data() } else { Ok(()) }
+            let place = HEAD_BYTES as u64 + turn % PLACES * PLACE_BYTES as u64;
+            let mut held = [0; PLACE_BYTES];
+            self.file.read_at(&mut held, place)?;
+            if turn_in(&held).is_none_or(|held| held < turn) {
+                self.file.write_all_at(&line, place)?;
+            }
+            let times = turn / FLUSHED_EVERY;
+            if is_own && times > self.flushed.load(Ordering::Relaxed) {
+                self.file.sync_data()?;
+                self.flushed.fetch_max(times, Ordering::Relaxed);
+            }
+            self.noted.fetch_max(turn, Ordering::Relaxed);
+            Ok(())
         })();
-        noted.map_err(|error| {
+        recorded.map_err(|error| {
             LedgerError::Unavailable(format!(
                 "{} cannot be written ({error}): look at its disk; floe tries again",
                 self.path.display()
@@ -174,28 +208,65 @@ fn read(bytes: &[u8]) -> Option<(String, u64)> {
         return None;
     }
     let origin = lines.next()?.to_owned();
-    let turn = |place: &[u8]| {
-        let text = std::str::from_utf8(place).ok()?;
-        let (one, other) = text.strip_suffix('\n')?.split_once(' ')?;
-        (one == other).then(|| one.parse().ok())?
-    };
     // A witness that was cut off by a loss of power says nothing.
-    Some((origin, places.chunks_exact(PLACE_BYTES).filter_map(turn).max()?))
+    Some((origin, places.chunks_exact(PLACE_BYTES).filter_map(turn_in).max()?))
+}
+
+/// The turn in a place that is whole.
+fn turn_in(place: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(place).ok()?;
+    let (one, other) = text.strip_suffix('\n')?.split_once(' ')?;
+    (one == other).then(|| one.parse().ok())?
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
+    use floe::Name;
+    use floe::ledger::Ledger as _;
+
+    use super::super::Sqlite;
     use super::*;
+
+    thread_local! {
+        /// What another process does before this thread reads a witness next.
+        static OTHER: RefCell<Option<Box<dyn FnOnce()>>> = RefCell::default();
+    }
+
+    pub(super) fn before_it_is_read() {
+        if let Some(writes) = OTHER.take() {
+            writes();
+        }
+    }
+
+    /// It is read before the database, or it would claim more than that: what others wrote in between.
+    #[test]
+    fn what_others_write_while_a_ledger_is_opened_is_not_missed_in_the_database() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ids.db");
+        let other = Sqlite::open(&path).unwrap();
+        let orders = Name::new("orders").unwrap();
+        OTHER.set(Some(Box::new(move || drop(other.bind(&orders, "a counter", true).unwrap()))));
+        assert!(Sqlite::open(&path).is_ok());
+        assert!(OTHER.take().is_none());
+    }
 
     /// A device that cannot flush says when it is told to.
     #[cfg(target_os = "linux")]
     #[test]
     fn it_is_flushed_once_in_so_many_turns() {
         let path = PathBuf::from("/dev/null");
-        let file = OpenOptions::new().write(true).open(&path).unwrap();
-        let witness = Witness { file, path, origin: String::new(), turn: 0 };
-        let flushed: Vec<_> = (1..=3 * FLUSHED_EVERY).filter(|turn| witness.note(*turn).is_err()).collect();
-        assert_eq!(flushed, [1, 2, 3].map(|times| times * FLUSHED_EVERY));
+        let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let (noted, flushed) = (AtomicU64::new(0), AtomicU64::new(0));
+        let witness = Witness { file, path, origin: String::new(), turn: 0, noted, flushed };
+        let fail =
+            |turns: std::ops::Range<u64>| turns.filter(|turn| witness.note(*turn).is_err()).count() as u64;
+        assert_eq!(fail(1..FLUSHED_EVERY), 0);
+        // Another process has written that turn, and was killed before it flushed. What has failed is tried again.
+        assert_eq!(fail(FLUSHED_EVERY + 1..FLUSHED_EVERY + 9), 8);
+        witness.flushed.store(1, Ordering::Relaxed);
+        assert_eq!(fail(FLUSHED_EVERY + 9..3 * FLUSHED_EVERY), FLUSHED_EVERY);
     }
 
     #[test]

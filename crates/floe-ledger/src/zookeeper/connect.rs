@@ -84,7 +84,7 @@ impl Ensemble {
             if layout == layout::VERSION {
                 return Ok(id.map(str::to_owned));
             }
-            wanted.may_change("the nodes", layout, shown)?;
+            wanted.opening.may_change("the nodes", layout, shown)?;
             wanted.check_id(id.unwrap_or_default(), shown)?;
             let text = layout::realm_text(&record);
             let reply =

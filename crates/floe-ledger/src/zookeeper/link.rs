@@ -59,14 +59,16 @@ impl Link {
     ///
     /// # Errors
     /// `Unfit` if the ensemble has lost transactions that it had reported: a quorum agrees on a write, so its number is
-    /// above all numbers that any client had received before the write was sent.
+    /// above all numbers that any client had received before the write was sent. A server that has too much to do refuses
+    /// a write by itself, and may be behind the others.
     pub(super) async fn settle(&mut self, requests: &[Request<'_>]) -> Result<Vec<Reply>, Trouble> {
         let heard = self.heard.load(Ordering::SeqCst);
         let replies = self.ask(requests).await?;
         if replies.len() != requests.len() {
             return Err(Trouble::Store(Error::Garbled("replies that nobody asked for")));
         }
-        if replies.first().is_none_or(|reply| reply.zxid < heard) {
+        let lost = |reply: &Reply| reply.zxid < heard && reply.code != code::THROTTLED;
+        if replies.first().is_none_or(lost) {
             return Err(LedgerError::Unfit(format!(
                 "{} has lost transactions that it had reported before (it is at {:#x} and was at {heard:#x}): it was restored \
                  from an older backup, or lost its disks: {}, then start floe again",
@@ -263,6 +265,34 @@ pub(super) mod tests {
         assert!(late.is_ok() && early.is_ok(), "both were asked before: {late:?} {early:?}");
         let (older, ()) = tokio::join!(ask(&mut slow), answer(&mut its_server, 6));
         assert!(matches!(older, Err(Trouble::Ledger(LedgerError::Unfit(_)))), "{older:?}");
+    }
+
+    /// It refuses the write by itself, and may be behind the server of another connection.
+    #[tokio::test]
+    async fn a_server_that_has_too_much_to_do_has_lost_nothing() {
+        let heard = Arc::default();
+        let [(mut first, mut its), (mut second, mut others)] = [link(&heard).await, link(&heard).await];
+        let (heard, ()) = tokio::join!(ask(&mut first), answer(&mut its, 7));
+        assert!(heard.is_ok(), "{heard:?}");
+        let (refused, ()) = tokio::join!(ask(&mut second), reply(&mut others, 5, code::THROTTLED, &[]));
+        assert_eq!(refused.unwrap().code, code::THROTTLED);
+        let (older, ()) = tokio::join!(ask(&mut second), answer(&mut others, 6));
+        assert!(matches!(older, Err(Trouble::Ledger(LedgerError::Unfit(_)))), "{older:?}");
+    }
+
+    /// Each connection ends with its call, and the next call, of another name, comes on a new one.
+    #[tokio::test]
+    async fn an_ensemble_that_went_back_stops_every_call_and_not_the_first_alone() {
+        let heard = Arc::default();
+        for (zxid, is_good) in [(7, true), (5, false), (6, false), (5, false), (8, true)] {
+            let (mut link, mut server) = link(&heard).await;
+            let (outcome, ()) = tokio::join!(ask(&mut link), answer(&mut server, zxid));
+            match outcome {
+                Ok(_) if is_good => {}
+                Err(Trouble::Ledger(LedgerError::Unfit(_))) if !is_good => {}
+                other => panic!("{zxid}: {other:?}"),
+            }
+        }
     }
 
     /// Otherwise the call would be repeated for ever, on a realm that never comes back.

@@ -9,24 +9,24 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, split};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::jute::{self, Reply, Request};
 use super::trouble::Error;
 use crate::remote::socket::Socket;
+use crate::remote::task::Task;
 
 /// The session timeout that floe asks for. It sends a ping at each third of the timeout that the server sets. If two
 /// pings pass without any reply, it closes the connection.
 const SESSION_MS: i32 = 10_000;
 
 pub(super) struct Session {
-    calls: Option<mpsc::Sender<Batch>>,
+    calls: mpsc::Sender<Batch>,
     /// Counts requests; numbers below 1 are the server's.
     number: i32,
     /// Why the task ended.
     why: Arc<OnceLock<Error>>,
-    task: JoinHandle<()>,
+    task: Task,
 }
 
 /// Requests in frames, and the channel for their replies.
@@ -55,12 +55,12 @@ impl Session {
         let (calls, batches) = mpsc::channel(1);
         let why = Arc::new(OnceLock::new());
         let reason = Arc::clone(&why);
-        let task = tokio::spawn(async move {
+        let task = Task::start(async move {
             if let Err(error) = drive(stream, batches, Duration::from_millis(timeout_ms / 3 + 1)).await {
                 reason.get_or_init(|| error);
             }
         });
-        Ok(Self { calls: Some(calls), number: 0, why, task })
+        Ok(Self { calls, number: 0, why, task })
     }
 
     /// Sends requests and waits for the reply to each. Once sent, a request may take effect, even if the caller no longer
@@ -73,32 +73,24 @@ impl Session {
         }
         let (answer, answered) = oneshot::channel();
         let batch = Batch { frames, numbers, replies: Vec::new(), answer };
-        if let Some(calls) = &self.calls {
-            // If the task has ended, `answered` returns an error, too.
-            drop(calls.send(batch).await);
-        }
+        // If the task has ended, `answered` returns an error, too.
+        drop(self.calls.send(batch).await);
         answered.await.map_err(|_| self.why_closed())
     }
 
     /// Whether the connection is known to be gone.
     pub(super) fn is_closed(&self) -> bool {
-        self.calls.as_ref().is_none_or(mpsc::Sender::is_closed)
+        self.calls.is_closed()
     }
 
     /// Ends the session in order.
-    pub(super) async fn end(mut self) {
-        self.calls = None;
-        drop((&mut self.task).await);
+    pub(super) async fn end(self) {
+        drop(self.calls);
+        self.task.end().await;
     }
 
     fn why_closed(&self) -> Error {
         self.why.get().cloned().unwrap_or(Error::Closed("the connection was closed".to_owned()))
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 
@@ -288,6 +280,17 @@ pub(super) mod tests {
         assert_eq!(last.1, (-11_i32).to_be_bytes());
         drop(server);
         assert_eq!(driven.await, Ok(()));
+    }
+
+    /// A server that is frozen would never close it.
+    #[tokio::test]
+    async fn a_session_that_is_given_up_is_closed_without_a_wait_for_the_server() {
+        let (stream, mut server) = duplex(1 << 10);
+        let (session, ()) = tokio::join!(Session::begin(Box::new(stream)), accept(&mut server, 10_000));
+        drop(session.unwrap());
+        let mut rest = Vec::new();
+        let closed = timeout(Duration::from_secs(20), server.read_to_end(&mut rest));
+        closed.await.expect("it is open until the server closes it").unwrap();
     }
 
     /// Otherwise the first call after a silent cut would wait for all of its time.

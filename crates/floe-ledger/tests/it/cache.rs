@@ -36,8 +36,8 @@ struct Behind {
     lose: Arc<AtomicU64>,
     /// This many of the next openings of caches are counted, but not answered.
     lose_openings: Arc<AtomicU64>,
-    /// Openings are answered once this many have been counted.
-    openings_meet: Arc<Mutex<Option<Arc<Barrier>>>>,
+    /// Each of the next openings is answered once others are at its barrier, too.
+    openings_meet: Arc<Mutex<Vec<Arc<Barrier>>>>,
     /// The answer to every reservation of a range, if it differs from the real result.
     answers: Arc<Mutex<Option<Result<Reply, LedgerError>>>>,
     /// How many requests it got.
@@ -48,8 +48,8 @@ struct Behind {
     reserves: Arc<Mutex<Vec<Reserve>>>,
     /// The ranges that it gave, with the token of each.
     given: Arc<Mutex<BTreeSet<Given>>>,
-    /// What happens before the next reservation of a name reaches it.
-    before: Arc<Mutex<Option<Meanwhile>>>,
+    /// What happens before the next reservation of a key with this prefix reaches it.
+    before: Arc<Mutex<Option<(&'static str, Meanwhile)>>>,
 }
 
 /// A token, and the start and end of a range that it got.
@@ -87,8 +87,13 @@ impl Behind {
         later.filter(|(_, next)| next.1 < end).map(|(_, next)| next.2 - next.1).sum()
     }
 
+    /// Runs `work` before the next reservation of a key with this prefix.
+    fn meanwhile(&self, prefix: &'static str, work: impl FnOnce() + Send + 'static) {
+        *self.before.lock().unwrap() = Some((prefix, Box::new(work)));
+    }
+
     fn opening(&self, reply: Result<Reply, LedgerError>) -> Result<Reply, LedgerError> {
-        let others = self.openings_meet.lock().unwrap().clone();
+        let others = self.openings_meet.lock().unwrap().pop();
         others.map(|others| others.wait());
         let left = |left: u64| left.checked_sub(1);
         match self.lose_openings.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left) {
@@ -115,16 +120,16 @@ fn cut_off() -> LedgerError {
 impl Ledger for Behind {
     fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
         self.reserves.lock().unwrap().push(request.clone());
-        let is_of_a_name = request.key.as_str().starts_with(Key::NAMES);
-        if is_of_a_name {
-            let before = self.before.lock().unwrap().take();
-            before.into_iter().for_each(|before| before());
-        }
+        let is_of = |prefix: &str| request.key.as_str().starts_with(prefix);
+        let before = self.before.lock().unwrap().take_if(|(prefix, _)| is_of(prefix));
+        before.into_iter().for_each(|(_, before)| before());
         let reply = self.reach().and_then(|store| self.answered(store.reserve(request)));
-        if is_of_a_name && let Ok(Reply::Got { start, end, .. }) = reply {
+        if is_of(Key::NAMES)
+            && let Ok(Reply::Got { start, end, .. }) = reply
+        {
             self.given.lock().unwrap().insert((*request.token.as_bytes(), start, end));
         }
-        if request.key.as_str().starts_with(Key::CACHES) {
+        if is_of(Key::CACHES) {
             return self.opening(reply);
         }
         self.answers.lock().unwrap().clone().unwrap_or(reply)

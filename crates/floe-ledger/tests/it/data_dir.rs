@@ -11,7 +11,7 @@ use floe_ledger::{OpenError, Opening, Sqlite, open_dir, open_in};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::{ask, entries, got, says, until};
+use crate::{ask, entries, got, orders, says, until};
 
 #[track_caller]
 fn unfit(dir: &Path, parts: &[&str]) {
@@ -114,6 +114,42 @@ fn a_witness_that_is_missing_is_written_anew() {
     fs::remove_file(dir.path().join("realm")).unwrap();
     assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(1)), (100, 101));
     assert_eq!(fs::read_to_string(dir.path().join("realm")).unwrap(), witness);
+}
+
+/// In a copy of the file they would say that it was made there.
+#[test]
+fn who_only_looks_makes_no_witness_of_either_kind_and_who_writes_makes_that_of_the_writes() {
+    let dir = used();
+    for witness in ["floe.db-witness", "realm"] {
+        fs::remove_file(dir.path().join(witness)).unwrap();
+    }
+    let looks = Sqlite::builder().opening(&Opening::of("default").to_look());
+    let ledger = looks.in_dir(dir.path()).unwrap();
+    assert_eq!(ledger.list("", "", 9).unwrap()[0].mark, 100);
+    drop(ledger);
+    assert_eq!(entries(dir.path()), ["floe.db"]);
+    // As an operator raises a mark after a restore.
+    let ledger = looks.in_dir(dir.path()).unwrap();
+    ledger.raise(&orders(), 200).unwrap();
+    drop(ledger);
+    assert_eq!(entries(dir.path()), ["floe.db", "floe.db-witness"]);
+    assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(1)), (200, 201));
+    assert_eq!(entries(dir.path()), ["floe.db", "floe.db-witness", "realm"]);
+}
+
+#[test]
+fn who_only_looks_makes_no_table_in_a_file_of_an_older_floe() {
+    let dir = used();
+    let tool = Connection::open(dir.path().join("floe.db")).unwrap();
+    tool.execute_batch("DROP TABLE turn").unwrap();
+    fs::remove_file(dir.path().join("floe.db-witness")).unwrap();
+    let looks = Sqlite::builder().opening(&Opening::of("default").to_look());
+    says(
+        &looks.in_dir(dir.path()).unwrap_err(),
+        &["those of an older floe", "does not change them", "floe serve"],
+    );
+    let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'turn'";
+    assert_eq!(tool.query_row(sql, [], |row| row.get::<_, i64>(0)), Ok(0));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use floe::Name;
 use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
@@ -128,6 +129,36 @@ fn a_file_that_is_replaced_during_a_start_is_left_as_it_is() {
         .query_row("SELECT count(*) FROM realm", [], |row| row.get(0))
         .unwrap();
     assert_eq!(realms, 1, "no realm was made in it");
+}
+
+/// It has to make its realm, for which it waits until another connection has written.
+#[test]
+fn a_file_that_is_replaced_while_a_start_waits_for_it_is_not_served() {
+    let (dir, path) = place();
+    let other = dir.path().join("other.db");
+    used(&path);
+    used(&other);
+    let holder = Connection::open(&path).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let wal = dir.path().join("ids.db-wal");
+    let opened = || {
+        let files = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        files.filter(|file| fs::read_link(file.path()).is_ok_and(|of| of == wal)).count()
+    };
+    let before = opened();
+    let patient = Sqlite::builder().realm("shop").max_wait(Duration::from_secs(60));
+    let outcome = std::thread::scope(|scope| {
+        let opening = scope.spawn(|| patient.at(&path));
+        // It has looked which file is there, and reads it.
+        until("a start that has the WAL open", || opened() > before);
+        fs::rename(&other, &path).unwrap();
+        holder.execute_batch("ROLLBACK").unwrap();
+        opening.join().unwrap()
+    });
+    match outcome {
+        Err(OpenError::Ledger(LedgerError::Unfit(text))) => says(&text, &["ids.db was replaced"]),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -416,11 +447,20 @@ fn a_file_of_the_first_version_is_migrated_with_its_slots() {
     got(&Sqlite::open(&path).unwrap(), &slot);
     let by_hand = || Connection::open(&path).unwrap();
     by_hand().execute_batch("DROP TABLE made; PRAGMA user_version = 1").unwrap();
+    let version = || by_hand().query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).unwrap();
+    // An opening that only looks changes nothing, and neither does one that pins another realm.
+    let url = format!("sqlite:{}", path.display());
+    says(
+        &floe_ledger::open_existing(&url, "default").err().unwrap(),
+        &["older floe (version 1)", "floe serve"],
+    );
+    let pinned = Opening::of("default").realm_id("00000000000000000000000000000000").open(&url);
+    says(&pinned.err().unwrap(), &["has the id", "pins 0000"]);
+    assert_eq!(version(), 1);
     std::thread::scope(|scope| {
         (0..8).for_each(|_| drop(scope.spawn(|| drop(Sqlite::open(&path).unwrap()))));
     });
-    let version: i64 = by_hand().query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
-    assert_eq!(version, 2);
+    assert_eq!(version(), 2);
     let ledger = Sqlite::open(&path).unwrap();
     assert_eq!(got(&ledger, &Reserve { key: Key::slot(10, 7), ..ask(5) }), (5, 10));
     by_hand().execute("DELETE FROM mark WHERE key = 's/10/7'", []).unwrap();
@@ -588,6 +628,24 @@ fn a_backup_that_is_put_back_before_the_ledger_is_closed_is_noticed_at_the_next_
         Err(OpenError::Ledger(error)) => put_back::<()>(Err(error)),
         other => panic!("{other:?}"),
     }
+}
+
+/// Otherwise its last ranges are lost, also when the right file is put back.
+#[test]
+fn a_ledger_that_can_no_longer_be_read_leaves_its_wal_when_it_is_closed() {
+    let (_dir, path, backup) = backed_up();
+    // As of an older floe.
+    Connection::open(&backup).unwrap().execute_batch("DROP TABLE turn; VACUUM").unwrap();
+    let (ledger, other) = (Sqlite::open(&path).unwrap(), Sqlite::open(&path).unwrap());
+    assert_eq!(got(&other, &ask(1)), (100, 101));
+    drop(other);
+    let last = path.with_file_name("last.db");
+    fs::copy(&path, &last).unwrap();
+    copy_over(&backup, &path);
+    // What the other one wrote makes it read the file again.
+    drop(ledger);
+    copy_over(&last, &path);
+    assert_eq!(got(&Sqlite::open(&path).unwrap(), &ask(1)), (101, 102));
 }
 
 /// What the file itself holds is looked at after one write, too.

@@ -10,6 +10,8 @@ mod conformance;
 mod data_dir;
 mod files;
 mod first;
+#[cfg(target_os = "linux")]
+mod flushes;
 mod opening;
 mod processes;
 #[cfg(all(unix, feature = "remote"))]

@@ -48,6 +48,19 @@ fn a_scheme_that_is_not_here_gets_the_list_of_those_that_are() {
 }
 
 #[test]
+fn what_is_shown_of_a_url_has_no_part_of_a_password_that_is_not_escaped() {
+    for (url, shown) in [
+        ("postgres://floe:s3c@r3t@db/ids", "postgres://…@db/ids"),
+        ("postgres://floe:s3c@r3t@db:5432/ids?max_wait=1s", "postgres://…@db:5432/ids"),
+        ("redis://:@s3c@r3t@db", "redis://…@db"),
+        ("postgres://floe:s3c?r3t@db/ids", "postgres:…"),
+        ("sqlite:ids.db?max_wait=1s", "sqlite:ids.db"),
+    ] {
+        assert_eq!(floe_ledger::shown(url), shown);
+    }
+}
+
+#[test]
 fn a_ledger_that_a_restart_empties_is_never_the_existing_one() {
     for opening in [Opening::of("shop").existing(), Opening::of("shop").realm_id("0123456789abcdef")] {
         match opening.open("memory:") {
@@ -122,6 +135,20 @@ fn options_in_the_url_and_absolute_paths_work() {
     let other = Sqlite::builder().realm("games").at(&path).unwrap();
     assert_eq!(got(&other, &ask(10)), (0, 10), "another realm");
     assert_eq!(open_in("memory:", "shop").unwrap().describe(), "memory:");
+}
+
+#[test]
+fn a_realm_that_is_named_after_an_opening_is_made_and_pinned_as_the_opening_says() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("ids.db");
+    let opening = Opening::of("games");
+    let at = |opening: &Opening| Sqlite::builder().opening(opening).realm("shop").at(&path);
+    let refused = |opening: &Opening| at(opening).map(drop).unwrap_err().to_string();
+    says(&refused(&opening.clone().existing()), &["no ledger at", "nothing may be made"]);
+    assert_eq!(entries(dir.path()), Vec::<String>::new());
+    got(&at(&opening).unwrap(), &ask(10));
+    assert_eq!(got(&at(&opening.clone().existing()).unwrap(), &ask(10)), (10, 20));
+    says(&refused(&opening.realm_id("0123")), &["the realm shop at", "realm_id pins 0123"]);
 }
 
 #[test]

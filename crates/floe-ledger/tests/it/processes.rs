@@ -370,6 +370,29 @@ fn the_ledger_of_the_working_directory_needs_no_other_path() {
     assert_eq!(got(&Sqlite::builder().in_dir(dir.path()).unwrap(), &ask(1)), (5, 6));
 }
 
+/// Runs itself, as a process that changes its directory: that is the process's.
+#[test]
+fn a_process_that_changes_its_directory_goes_on_with_its_ledgers() {
+    const ASKED: &str = "FLOE_TEST_CHANGES_ITS_DIRECTORY";
+    if std::env::var_os(ASKED).is_some() {
+        let open = |url| floe_ledger::open_in(url, "default").unwrap();
+        let ledgers = ["sqlite:ids.db", "sqlite:floe-data/floe.db"].map(open);
+        std::env::set_current_dir("/").unwrap();
+        ledgers.iter().for_each(|ledger| assert_eq!(got(&**ledger, &ask(5)), (0, 5)));
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let (_, module) = module_path!().split_once("::").unwrap();
+    let name = format!("{module}::a_process_that_changes_its_directory_goes_on_with_its_ledgers");
+    let mut itself = Command::new(std::env::current_exe().unwrap());
+    itself.args(["--exact", &name, "--nocapture"]).env(ASKED, "1").current_dir(dir.path());
+    let output = itself.output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
+    for path in ["ids.db", "floe-data/floe.db"] {
+        assert_eq!(got(&Sqlite::open(dir.path().join(path)).unwrap(), &ask(1)), (5, 6), "{path}");
+    }
+}
+
 #[test]
 fn a_limit_on_file_sizes_is_unavailable_and_loses_nothing() {
     let dir = TempDir::new().unwrap();

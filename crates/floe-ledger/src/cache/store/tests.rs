@@ -1,8 +1,14 @@
 //! Tests step by step what happens to the held ranges; `cache::model` reaches these cases only by chance.
 
+use std::sync::Barrier;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use floe::ledger::Memory;
 use tempfile::TempDir;
 
 use super::*;
+use crate::Cache;
 
 fn token(byte: u8) -> Token {
     Token::from_bytes([byte; 16]).unwrap()
@@ -185,6 +191,17 @@ fn a_raise_drops_what_is_below_it_and_the_question_that_waits() {
 }
 
 #[test]
+fn a_raise_to_a_mark_before_a_spare_piece_is_the_mark_before_it() {
+    for (at_least, before) in [(90, 150), (150, 150), (151, 151), (199, 199)] {
+        let held = Held::two_pieces();
+        assert_eq!(held.store.raise(&slot(), at_least, 300), Ok(40));
+        let refused = Reply::Refused { mark: before, note: Some("ours".to_owned()) };
+        assert_eq!(held.reserve(&ask(100, before - 1)), Some(refused), "raised to {at_least}");
+        assert_eq!(held.got(100), (200, 300, before), "raised to {at_least}");
+    }
+}
+
+#[test]
 fn a_raise_before_the_first_answer_drops_the_question() {
     let held = Held::nothing();
     assert_eq!(held.pending(1), Some(token(1)));
@@ -272,4 +289,50 @@ fn what_is_given_is_noted_before_anybody_can_have_it() {
         [0, 0],
         "refused, and too long"
     );
+}
+
+/// A ledger behind a cache whose original has been opened once more since. It answers an opening once a giver has begun.
+struct Since<'a> {
+    behind: Memory,
+    giver: &'a Barrier,
+}
+
+impl Ledger for Since<'_> {
+    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        self.behind.reserve(&Reserve { token: Token::random()?, ..request.clone() })?;
+        let reply = self.behind.reserve(request);
+        // It may begin, and has begun.
+        self.giver.wait();
+        self.giver.wait();
+        reply
+    }
+    floe::__hand_on!(self => self.behind; give_back bind definition names raise list realm_id describe);
+}
+
+/// The one that has the file gives a range from it, which the opening that waits for the file then drops.
+#[test]
+fn an_opening_that_waits_for_whoever_gives_from_an_older_state_ends_everything() {
+    let (dir, behind, giver) = (TempDir::new().unwrap(), Memory::default(), Barrier::new(2));
+    let upstream = behind.clone();
+    let opened = Cache::builder(dir.path()).before_ledger("behind:", move || Ok(Box::new(upstream.clone())));
+    opened.unwrap().reserve(&ask(10, MAX_MARK)).unwrap();
+    let down = || Err(LedgerError::Unavailable("down".to_owned()).into());
+    let cache = Cache::builder(dir.path()).before_ledger("behind:", down).unwrap();
+    let (inner, waits) = (&cache.inner, || cache.inner.store.file.waits.load(Ordering::SeqCst));
+    let outcome = thread::scope(|scope| {
+        scope.spawn(|| {
+            giver.wait();
+            let gives = || {
+                let before = waits();
+                giver.wait();
+                while waits() == before {
+                    thread::yield_now();
+                }
+                inner.note_served();
+            };
+            inner.store.reserve(&ask(10, MAX_MARK), None, gives).unwrap();
+        });
+        inner.greet(&Since { behind, giver: &giver })
+    });
+    assert!(matches!(&outcome, Err(LedgerError::Unfit(text)) if text.contains("older copy")), "{outcome:?}");
 }

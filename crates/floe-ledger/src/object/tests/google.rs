@@ -166,12 +166,17 @@ fn the_store_and_its_ledger_conform() {
 #[test]
 fn a_store_that_ignores_generations_is_refused() {
     let (bucket, url, _account) = start();
+    let test = Opening::of("test");
+    let id = test.open(&url).unwrap().realm_id().unwrap();
     bucket.lock().unwrap().ignores_conditions = true;
-    let Err(error) = Opening::of("test").open(&url) else { panic!("it was opened") };
-    assert!(
-        matches!(&error, OpenError::Ledger(LedgerError::Unfit(text)) if text.contains("gs://ids/floe ignores the condition of a write (x-goog-if-generation-match)")),
-        "{error}"
-    );
+    let ways = [test.clone(), test.clone().existing(), test.clone().to_look(), test.realm_id(&id)];
+    for opening in ways.into_iter().chain([Opening::of("new")]) {
+        let Err(error) = opening.open(&url) else { panic!("{opening:?}: it was opened") };
+        assert!(
+            matches!(&error, OpenError::Ledger(LedgerError::Unfit(text)) if text.contains("gs://ids/floe ignores the condition of a write (x-goog-if-generation-match)")),
+            "{opening:?}: {error}"
+        );
+    }
 }
 
 /// Whether the store checks the condition first, or looks for the object.

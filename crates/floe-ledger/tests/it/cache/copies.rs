@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
 
-use floe::ledger::{Ledger, LedgerError, Reply};
+use floe::ledger::{Key, Ledger, LedgerError, Reply};
 use floe_ledger::Cache;
 use tempfile::TempDir;
 
@@ -103,7 +104,8 @@ fn an_older_state_put_back_in_place_drops_what_it_held_where_the_ledger_behind_a
     assert_eq!(ours.1, (100, 200));
     put_back(kept.path(), dir.path());
     let cache = open(dir.path(), &behind);
-    says(&cache.describe(), &["older copy", "dropped"]);
+    // A process that used it while the ledger was down may have ended before anybody could tell.
+    says(&cache.describe(), &["older copy", "dropped", "look for duplicates"]);
     assert_eq!(cache.at_hand(10), []);
     assert_eq!(got(&cache, &numbers("orders", 100)), (400, 500), "above all that was reserved");
     assert!(
@@ -152,16 +154,67 @@ fn an_older_state_that_is_found_out_after_it_was_used_ends_everything() {
     assert_eq!(got(&cache, &numbers("orders", 100)), (400, 500), "what it held is gone");
 }
 
+/// One of them is first to count the opening of their directory.
+#[test]
+fn every_process_that_used_an_older_state_is_told_and_one_that_did_not_goes_on() {
+    let (dir, behind) = older();
+    behind.cut();
+    let [first, second, unused] = [(); 3].map(|()| open(dir.path(), &behind));
+    assert_eq!(got(&first, &numbers("orders", 50)), (100, 150));
+    assert_eq!(got(&second, &numbers("orders", 50)), (150, 200));
+    assert_eq!(unused.at_hand(10).len(), 1, "as it was found");
+    behind.heal();
+    is_found_out(&first);
+    is_found_out(&second);
+    until("it to be found out", || unused.describe().contains("older copy"));
+    assert_eq!(unused.at_hand(10), []);
+    assert_eq!(got(&unused, &numbers("orders", 100)), (400, 500), "what it held is gone");
+}
+
+/// The directory has a new id by then, and new ranges.
+#[test]
+fn a_process_that_finds_out_later_drops_nothing_that_another_one_has_got_since() {
+    let (dir, behind) = older();
+    let away = Behind { gone: Arc::default(), ..behind.clone() };
+    away.cut();
+    let (late, cache) = (open(dir.path(), &away), open(dir.path(), &behind));
+    says(&cache.describe(), &["older copy"]);
+    assert_eq!(got(&cache, &numbers("orders", 100)), (400, 500));
+    away.heal();
+    until("it to be found out", || late.describe().contains("older copy"));
+    assert_eq!(got(&cache, &numbers("orders", 100)), (500, 600), "it has them still");
+    assert_eq!(got(&late, &numbers("orders", 100)), (600, 700));
+}
+
 /// Until the opening has ended, whatever the ledger behind has answered by then.
 #[test]
 fn an_older_state_that_is_used_while_the_ledger_behind_counts_its_opening_ends_everything() {
     let (dir, behind) = older();
     let others = Arc::new(Barrier::new(2));
-    *behind.openings_meet.lock().unwrap() = Some(Arc::clone(&others));
+    *behind.openings_meet.lock().unwrap() = vec![Arc::clone(&others)];
     let cache = open(dir.path(), &behind);
     assert_eq!(got(&cache, &numbers("orders", 100)), (100, 200));
     others.wait();
     is_found_out(&cache);
+}
+
+/// The original goes on with the opening that the older state has begun as well, under one token.
+#[test]
+fn an_older_state_in_the_middle_of_an_opening_is_found_out() {
+    let (dir, behind) = used();
+    let kept = TempDir::new().unwrap();
+    behind.lose_openings.store(u64::MAX, Ordering::SeqCst);
+    drop(open(dir.path(), &behind));
+    copy(dir.path(), kept.path());
+    behind.lose_openings.store(0, Ordering::SeqCst);
+    let original = open(dir.path(), &behind);
+    until("it to be opened", || original.list("s/", "", 1).is_ok());
+    assert_eq!(got(&original, &numbers("orders", 100)), (100, 200));
+    drop(original);
+    put_back(kept.path(), dir.path());
+    let cache = open(dir.path(), &behind);
+    until("it to be found out", || cache.describe().contains("older copy"));
+    assert_eq!(got(&cache, &numbers("orders", 100)), (400, 500), "above all that was reserved");
 }
 
 #[test]
@@ -192,7 +245,33 @@ fn a_ledger_behind_that_has_forgotten_openings_went_backwards() {
     let backup = behind.store.backup();
     drop(open(dir.path(), &behind));
     behind.store.restore(&backup);
-    says(&unfit(try_open(dir.path(), &behind)), &["went backwards", "floe marks raise"]);
+    says(&unfit(try_open(dir.path(), &behind)), &["went backwards", "remove it", "floe marks raise"]);
+    // Its way out leads out.
+    fs::remove_dir_all(dir.path()).unwrap();
+    got(&open(dir.path(), &behind), &window(7, NOW + 2 * HOUR));
+}
+
+/// It cannot tell any more whether the directory is an older copy.
+#[test]
+fn a_ledger_behind_from_which_the_count_of_openings_was_deleted_is_told_with_the_way_out() {
+    let (dir, behind) = used();
+    let backup = behind.store.backup();
+    let is_of_cache = |key: &&Key| key.as_str().starts_with(Key::CACHES);
+    let keys: Vec<Key> = behind.reserves.lock().unwrap().iter().map(|request| request.key.clone()).collect();
+    let key = keys.iter().find(is_of_cache).unwrap();
+    assert!(behind.store.lose(key));
+    let words = [key.as_str(), "was deleted", "older copy", "Put that record back", "remove it"];
+    says(&unfit(try_open(dir.path(), &behind)), &words);
+    // Either way out leads out.
+    let without = behind.store.backup();
+    behind.store.restore(&backup);
+    assert_eq!(got(&open(dir.path(), &behind), &numbers("orders", 100)), (100, 200));
+    behind.store.restore(&without);
+    says(&unfit(try_open(dir.path(), &behind)), &words);
+    fs::remove_dir_all(dir.path()).unwrap();
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    assert_eq!(got(&cache, &numbers("orders", 100)), (400, 500), "above all that was reserved");
 }
 
 /// As behind a floe server that has a cache of its own: if it counted ahead, it could not tell the other's copies.

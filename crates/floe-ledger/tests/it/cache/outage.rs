@@ -1,10 +1,13 @@
 //! The ledger behind is down, or its answers are lost.
 
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, mpsc};
+use std::thread;
 
-use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Reply, Reserve, retire, retired};
-use floe::{Definition, Name, UnixMillis};
-use floe_ledger::OpenError;
+use floe::form::{Form, KeyId, Keys};
+use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Reply, Reserve, end_on, ends_on, retire, retired};
+use floe::{DefineError, Definition, Floe, Name, NameOptions, UnixMillis};
+use floe_ledger::{Cache, OpenError};
 use tempfile::TempDir;
 
 use super::{Behind, HOUR, NOW, bind, numbers, open, try_open, until, window};
@@ -200,14 +203,102 @@ fn the_clock_is_not_asked_for_while_nobody_answers() {
 }
 
 #[test]
+fn a_ledger_behind_that_refuses_a_call_has_answered() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    let missing = cache.reserve(&numbers("nobody", 1));
+    assert!(matches!(missing, Err(LedgerError::Missing(_))), "{missing:?}");
+    assert_eq!(cache.clock(), Ok(Some(UnixMillis::new(7))));
+    let overflow = cache.reserve(&Reserve { max_mark: MAX_MARK, ..window(7, MAX_MARK) });
+    assert!(matches!(overflow, Err(LedgerError::Overflow { .. })), "{overflow:?}");
+    assert_eq!(cache.clock(), Ok(Some(UnixMillis::new(7))));
+}
+
+#[test]
 fn whether_a_name_was_retired_is_asked_behind_unless_its_definition_is_known_here() {
     let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
     let cache = open(dir.path(), &behind);
-    let orders = Name::new("orders").unwrap();
-    let at = retire(&behind.store, &orders, UnixMillis::new(0)).unwrap();
-    assert_eq!(retired(&cache, &orders), Ok(Some(at)));
     bind(&cache, "orders");
+    let [orders, tickets] = ["orders", "tickets"].map(|name| Name::new(name).unwrap());
+    bind(&behind.store, "tickets");
+    assert!(cache.definition(&tickets).is_ok_and(|read| read.is_some()), "which makes it no known one");
+    let at = [&orders, &tickets].map(|name| retire(&behind.store, name, UnixMillis::new(0)).unwrap());
     assert_eq!(retired(&cache, &orders), Ok(None), "it is served while the ledger behind is down");
+    assert_eq!(retired(&cache, &tickets), Ok(Some(at[1].clone())));
+    behind.cut();
+    assert_eq!(retired(&cache, &tickets), Ok(Some(at[1].clone())), "nothing serves it later");
+}
+
+/// Texts that another node has sealed can be opened, with the key that the ledger has seen.
+#[test]
+fn a_name_with_a_key_that_another_node_seals_with_is_opened_again_during_an_outage() {
+    let sealed = |with: u16, second: u8| {
+        let [one, two] = [(1, 7), (2, second)].map(|(id, byte)| (KeyId::new(id), [byte; 16].into()));
+        let keys = Keys::new().with(one.0, one.1).unwrap().with(two.0, two.1).unwrap();
+        let form: Form = format!("sealed key={with} keyid=prefix base62 width=11").parse().unwrap();
+        Definition::SEGMENT.in_form(form.with_keys(&keys).unwrap()).unwrap()
+    };
+    let (dir, behind, orders) = (TempDir::new().unwrap(), Behind::default(), Name::new("orders").unwrap());
+    let define = |ledger: Box<dyn Ledger>, definition: &Definition| {
+        let floe = Floe::open(ledger).unwrap();
+        let defined = floe.define(&orders, definition, &NameOptions::default()).map(drop);
+        floe.close();
+        defined
+    };
+    assert_eq!(define(Box::new(behind.store.clone()), &sealed(2, 8)), Ok(()));
+    assert_eq!(define(Box::new(open(dir.path(), &behind)), &sealed(1, 8)), Ok(()));
+    behind.cut();
+    assert_eq!(define(Box::new(open(dir.path(), &behind)), &sealed(1, 8)), Ok(()));
+    let other = define(Box::new(open(dir.path(), &behind)), &sealed(1, 9));
+    assert!(matches!(other, Err(DefineError::AnotherKey { .. })), "{other:?}");
+}
+
+#[test]
+fn the_last_day_of_a_name_is_remembered_and_one_of_which_nothing_was_heard_is_none_during_an_outage() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let names @ [ends, lasts, unknown] =
+        &["day-2026-11-22", "day-2026-11-23", "day-2026-11-24"].map(|name| Name::new(name).unwrap());
+    let day = "2026-12-22".parse().unwrap();
+    end_on(&behind.store, ends, day).unwrap();
+    let days = |cache: &Cache| names.each_ref().map(|name| ends_on(cache, name).ok());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, ends.as_str());
+    bind(&cache, lasts.as_str());
+    assert_eq!(days(&cache), [Some(Some(day)), Some(None), Some(None)]);
+    behind.cut();
+    for cache in [cache, open(dir.path(), &behind)] {
+        assert_eq!(days(&cache), [Some(Some(day)), Some(None), None]);
+    }
+    let (ends_it, end) = mpsc::channel::<()>();
+    let end = Mutex::new(end);
+    let silent = Cache::builder(dir.path()).before_ledger("behind:", move || {
+        let _ = end.lock().unwrap().recv();
+        Err(LedgerError::Unavailable("gone".to_owned()).into())
+    });
+    let silent = silent.unwrap();
+    thread::scope(|scope| {
+        let told = scope.spawn(|| ends_on(&silent, lasts));
+        until("a ledger that says nothing is waited for by nobody", || told.is_finished());
+        assert_eq!(told.join().unwrap(), Ok(None));
+    });
+    drop(ends_it);
+    behind.heal();
+    end_on(&behind.store, lasts, day).unwrap();
+    let cache = open(dir.path(), &behind);
+    until("it was not known as none", || ends_on(&cache, lasts) == Ok(Some(day)));
+    assert_eq!(ends_on(&open(dir.path(), &behind), unknown), Ok(None));
+}
+
+/// With another key than the ledger may have seen since, a text would open as another number.
+#[test]
+fn a_key_that_was_never_compared_is_not_taken_for_an_unknown_one_during_an_outage() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    let key = Name::of_ledger("orders*2").unwrap();
+    assert_eq!(cache.definition(&key), Ok(None));
+    behind.cut();
+    assert!(matches!(cache.definition(&key), Err(LedgerError::Unavailable(_))));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::{Arc, mpsc};
 
 use floe::Name;
-use floe::ledger::{self, Beginning, Ledger, LedgerError, MAX_MARK, Reply, Reserve, Token};
+use floe::ledger::{self, Beginning, Key, Ledger, LedgerError, MAX_MARK, Reply, Reserve, Token};
 use tempfile::TempDir;
 
 use super::{Behind, bind, numbers, open, until};
@@ -11,6 +11,15 @@ use crate::{got, says};
 
 fn left_behind(behind: &Behind) -> u64 {
     behind.store.list("n/orders", "", 1).unwrap()[0].mark
+}
+
+/// Waits until zebras, of which 400 were reserved, are added to twice. Keys take turns, so any other key that waits for a
+/// refill has had its turn by then.
+fn zebras_twice(cache: &dyn Ledger, behind: &Behind) {
+    let zebras = || behind.store.list("n/zebras", "", 1).unwrap()[0].mark;
+    until("more zebras", || zebras() > 400);
+    got(cache, &numbers("zebras", 400));
+    until("more zebras again", || zebras() > 800);
 }
 
 #[test]
@@ -213,6 +222,19 @@ fn the_last_numbers_are_had_also_where_others_have_all_before_them() {
     }
 }
 
+/// What was held before theirs counts no more for the rest of the request.
+#[test]
+fn the_last_numbers_are_had_also_where_others_have_some_in_between() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    bind(&cache, "orders");
+    let first = MAX_MARK - 1_000;
+    let ask = |count| Reserve { floor: first, max_mark: u64::MAX, ..numbers("orders", count) };
+    assert_eq!(got(&cache, &ask(100)), (first, first + 100));
+    assert_eq!(got(&behind.store, &ask(50)), (first + 400, first + 450));
+    assert_eq!(got(&cache, &ask(350)), (first + 450, first + 800), "there is no room for a portion");
+}
+
 /// Two processes share the directory, and only one of them reaches the ledger behind for a while.
 #[test]
 fn nothing_is_added_where_another_process_has_left_more_than_half() {
@@ -235,9 +257,7 @@ fn nothing_is_added_where_another_process_has_left_more_than_half() {
     until("the other one's numbers", || left_behind(&behind) > 400);
     let end = left_behind(&behind);
     behind.heal();
-    // Keys take their turn in order.
-    let zebras = || behind.store.list("n/zebras", "", 1).unwrap()[0].mark;
-    until("more zebras", || zebras() > 400);
+    zebras_twice(&cache, &behind);
     assert_eq!(left_behind(&behind), end, "more than half of a portion is left");
 }
 
@@ -280,12 +300,11 @@ fn a_segment_that_cannot_be_added_to_is_asked_for_once() {
     }
     let (to, from) = mpsc::channel();
     let (other, last) = (Arc::clone(&cache), orders());
-    *behind.before.lock().unwrap() = Some(Box::new(move || to.send(got(&other, &last)).unwrap()));
+    behind.meanwhile(Key::NAMES, move || to.send(got(&other, &last)).unwrap());
     assert_eq!(got(&cache, &orders()), (200, 300), "more is asked for now");
     assert_eq!(from.recv(), Ok((300, 400)), "and wished for again");
     got(&cache, &numbers("zebras", 100));
-    // Keys take their turn in order.
-    until("more zebras", || behind.store.list("n/zebras", "", 1).unwrap()[0].mark > 400);
+    zebras_twice(&cache, &behind);
     let asked = behind.reserves().iter().filter(|asked| asked.key == orders().key).count();
     assert_eq!(asked, 2, "for the first range, and for more");
 }
@@ -298,7 +317,7 @@ fn a_request_asks_eight_times_at_most_and_the_last_answer_serves_it() {
         *behind.answers.lock().unwrap() = (left > 0).then_some(Ok(empty));
         if let Some(left) = left.checked_sub(1) {
             let again = behind.clone();
-            *behind.before.lock().unwrap() = Some(Box::new(move || empty_answers(&again, left)));
+            behind.meanwhile(Key::NAMES, move || empty_answers(&again, left));
         }
     }
     for empty in [7, 8] {

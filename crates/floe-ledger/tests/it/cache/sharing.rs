@@ -3,7 +3,7 @@
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use floe::ledger::Ledger;
+use floe::ledger::{Key, Ledger};
 use tempfile::TempDir;
 
 use super::{Behind, NOW, bind, numbers, open, until, window};
@@ -60,9 +60,9 @@ fn a_process_that_asks_late_drops_what_it_is_given_and_nothing_repeats() {
     bind(&late, "orders");
     bind(&other, "orders");
     let (to, from) = std::sync::mpsc::channel();
-    *behind.before.lock().unwrap() = Some(Box::new(move || {
+    behind.meanwhile(Key::NAMES, move || {
         (0..6).for_each(|_| to.send(got(&other, &numbers("orders", 10))).unwrap());
-    }));
+    });
     let first = got(&late, &numbers("orders", 10));
     let mut ranges: Vec<(u64, u64)> = from.iter().chain([first]).collect();
     assert!(
@@ -110,19 +110,47 @@ fn a_slot_is_one_machines_at_a_time() {
 /// Both use the token that the first one has put on disk, and get one answer.
 #[test]
 fn two_processes_that_open_a_directory_at_once_are_counted_as_one() {
+    // The second goes on with the opening of the first. If it is the first to hear, it counts one of its own as well: it cannot
+    // tell the first one from an older copy.
+    for (heard, openings) in [([0, 1], 2), ([1, 0], 3)] {
+        let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+        got(&open(dir.path(), &behind), &window(7, NOW));
+        let answers = [(); 2].map(|()| Arc::new(Barrier::new(2)));
+        let caches = answers.each_ref().map(|answer| {
+            behind.openings_meet.lock().unwrap().push(Arc::clone(answer));
+            let cache = open(dir.path(), &behind);
+            until("it to ask", || behind.openings_meet.lock().unwrap().is_empty());
+            cache
+        });
+        for (turn, process) in (1..).zip(heard) {
+            let cache = &caches[process];
+            answers[process].wait();
+            until("it to be opened", || cache.list("s/", "", 1).is_ok());
+            assert!(!cache.describe().contains("copy"), "{}", cache.describe());
+            let now = NOW + turn * 30_000;
+            assert_eq!(got(cache, &window(7, now)), (now, now + 30_000));
+        }
+        assert_eq!(behind.store.list("c/", "", 1).unwrap()[0].mark, openings, "{heard:?}");
+    }
+}
+
+/// As of a process that hangs. The next start would take it for an opening of an older copy.
+#[test]
+fn an_opening_that_arrives_after_later_ones_counts_for_nothing() {
     let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
     got(&open(dir.path(), &behind), &window(7, NOW));
-    *behind.openings_meet.lock().unwrap() = Some(Arc::new(Barrier::new(2)));
-    let caches = thread::scope(|scope| {
-        let threads = [(); 2].map(|()| scope.spawn(|| open(dir.path(), &behind)));
-        threads.map(|thread| thread.join().unwrap())
+    let (path, others) = (dir.path().to_owned(), behind.clone());
+    behind.meanwhile(Key::CACHES, move || {
+        for _ in 0..2 {
+            let cache = open(&path, &others);
+            until("it to be opened", || cache.list("s/", "", 1).is_ok());
+        }
     });
-    *behind.openings_meet.lock().unwrap() = None;
-    for (process, cache) in (1..).zip(&caches) {
+    for process in 1..4 {
+        let cache = open(dir.path(), &behind);
         until("it to be opened", || cache.list("s/", "", 1).is_ok());
-        assert!(!cache.describe().contains("copy"), "{}", cache.describe());
+        assert!(!cache.describe().contains("copy"), "{process}: {}", cache.describe());
         let now = NOW + process * 30_000;
-        assert_eq!(got(cache, &window(7, now)), (now, now + 30_000));
+        assert_eq!(got(&cache, &window(7, now)), (now, now + 30_000));
     }
-    assert_eq!(behind.store.list("c/", "", 1).unwrap()[0].mark, 2);
 }

@@ -76,6 +76,12 @@ fn an_operator_can_read_a_record() {
     assert!(text.starts_with(&format!("floe 1\nrealm {id}\nwritten ")), "{text}");
     assert!(text.ends_with("mark 0 start 0 previous 0\ndefinition segment\nend"), "{text}");
     assert_eq!(ledger.describe(), format!("consul://127.0.0.1:{}/floe", server.port()));
+    // What shows which write was the last one does not pile up.
+    for write in 1..=3 {
+        assert_eq!(got(&*ledger, &ask(5)).1, 5 * write);
+    }
+    let last = server.control(&["kv", "get", "-keys", "floe/last/mark/test/n/orders/"]);
+    assert_eq!(last.lines().count(), 1, "{last}");
 }
 
 /// With the number of the last write, as a tool writes that keeps what it does not know.

@@ -3,9 +3,10 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 
-use floe::ledger::LedgerError;
+use floe::ledger::{Key, LedgerError, Reply, Reserve};
 use floe_testbed::{Consul, http_stub};
 
 use super::{apart, open};
@@ -98,6 +99,35 @@ fn a_refusal_that_is_no_conflict_is_told_also_beside_one() {
         says(&text, &["something new; ", "not an answer of Consul's"]);
         *front.0.lock().unwrap() = None;
     }
+}
+
+/// The index of the other one is higher by then, and nothing was lost.
+#[test]
+fn a_write_that_is_answered_after_a_later_one_of_the_process_is_taken() {
+    let server = Consul::shared().port();
+    let (holds, held) = mpsc::channel();
+    let (lets_go, let_go) = mpsc::channel::<()>();
+    let (next, let_go) = (Arc::new(Mutex::new(None)), Mutex::new(let_go));
+    let hold = Arc::clone(&next);
+    let port = http_stub(move |head, body| {
+        let answer = pass(server, head, body);
+        let holds: Option<mpsc::Sender<()>> = hold.lock().unwrap().take();
+        if let Some(holds) = holds {
+            holds.send(()).unwrap();
+            let_go.lock().unwrap().recv().unwrap();
+        }
+        answer.into_bytes()
+    });
+    let ledger = open(&apart(port));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    *next.lock().unwrap() = Some(holds);
+    thread::scope(|scope| {
+        let first = scope.spawn(|| ledger.reserve(&ask(5)));
+        held.recv().unwrap();
+        assert_eq!(got(&*ledger, &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
+        lets_go.send(()).unwrap();
+        assert_eq!(first.join().unwrap(), Ok(Reply::Got { start: 5, end: 10, previous_mark: 5 }));
+    });
 }
 
 /// Some would write no errors as an empty list.

@@ -50,7 +50,7 @@ fn a_wrong_password_or_user_is_named_and_not_repeated() {
     assert!(matches!(nobody, OpenError::Asked(_)), "{nobody:?}");
     says(&nobody, &["user name is empty", "ETCDCTL_USER"]);
     let stranger = refused(&at("stranger:right@"));
-    assert!(matches!(stranger, OpenError::Ledger(LedgerError::Unfit(_))), "{stranger:?}");
+    assert!(matches!(stranger, OpenError::Asked(_)), "{stranger:?}");
     says(&stranger, &["permission denied", "docs/ledgers.md"]);
 
     // Who was let in before is asked for a name now, which is no reason to stop for good.

@@ -187,6 +187,21 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
     assert_eq!(server.sql("SHOW GLOBAL STATUS LIKE 'Aborted_clients'"), "Aborted_clients\t0");
 }
 
+/// If the rest is too short for a batch, what is reserved next extends it.
+#[test]
+fn a_counter_skips_nothing_between_batches_of_different_sizes() {
+    let server = Mariadb::start(&[]);
+    let ledger = open(&server.url());
+    ledger.bind(&Name::new("orders").unwrap(), "a counter", true).unwrap();
+    let mut start = 0;
+    for count in [1, 3, 30, 5, 2_000, 1] {
+        let counted = ledger.count(&Reserve { create: false, ..ask(count) });
+        let end = start + count;
+        assert_eq!(counted, Ok(Reply::Got { start, end, previous_mark: start }), "{count} numbers");
+        start = end;
+    }
+}
+
 /// No crash loses the numbers that a counter reserved ahead: their row and the record are one transaction.
 #[test]
 fn a_counter_goes_on_without_a_gap_when_the_server_is_killed() {

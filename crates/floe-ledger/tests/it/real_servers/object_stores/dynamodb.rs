@@ -251,9 +251,16 @@ fn a_store_that_ignores_conditions_is_refused() {
                 _ => pass(body),
             }
         });
-        let error =
-            refused(&Dynalite::url_at(port, ""), &["ignores the condition of a write", "another ledger"]);
-        assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{ignored}: {error:?}");
+        let id = open(&Dynalite::url_at(server.port(), "")).realm_id().unwrap();
+        let test = Opening::of("test");
+        for opening in [test.clone(), test.clone().existing(), test.clone().to_look(), test.realm_id(&id)] {
+            match opening.open(&Dynalite::url_at(port, "")).err().unwrap() {
+                OpenError::Ledger(LedgerError::Unfit(text)) => {
+                    says(&text, &["ignores the condition of a write", "another ledger"]);
+                }
+                other => panic!("{ignored}: {other:?}"),
+            }
+        }
     }
 }
 
@@ -343,15 +350,21 @@ fn a_store_that_ignores_a_condition_later_hands_nothing_out() {
     let by = Arc::clone(&mode);
     let port = front(server.port(), move |operation, body, pass| match (operation, *by.lock().unwrap()) {
         ("PutItem", "ignores") => pass(&without_condition(body)),
+        // As if somebody else had been first.
+        ("PutItem", "ignores twice") => {
+            drop(pass(&without_condition(body)));
+            pass(&without_condition(body))
+        }
         ("PutItem", "silent") => said("200 OK", "{}"),
         _ => pass(body),
     });
     let ledger = open(&Dynalite::url_at(port, ""));
     assert_eq!(got(&*ledger, &ask(5)), (0, 5));
     assert_eq!(got(&*open(&Dynalite::url_at(server.port(), "")), &ask(5)), (5, 10));
-    for now in ["ignores", "silent"] {
+    let slot = Reserve { key: Key::slot(10, 7), ..ask(5) };
+    for (now, request) in [("ignores", ask(5)), ("silent", ask(5)), ("ignores twice", slot)] {
         *mode.lock().unwrap() = now;
-        let Err(LedgerError::Unfit(text)) = ledger.reserve(&ask(5)) else { panic!("{now}") };
+        let Err(LedgerError::Unfit(text)) = ledger.reserve(&request) else { panic!("{now}") };
         says(&text, &["ignores the condition of a write"]);
     }
 }
@@ -464,6 +477,7 @@ fn what_is_throttled_is_asked_again_and_then_unavailable() {
             "gets more requests than its capacity allows (400 Bad Request, Provisioned",
         ),
         ("ThrottlingException", "gets more requests than its capacity allows"),
+        ("RequestLimitExceeded", "gets more requests than its capacity allows"),
         (
             "gateway",
             "dynamodb://ids: the server that answered is not DynamoDB (502 Bad Gateway: <html>upstream</html>)",

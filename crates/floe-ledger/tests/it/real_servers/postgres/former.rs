@@ -5,6 +5,7 @@ use std::thread;
 
 use floe::Name;
 use floe::ledger::{Key, LedgerError, Reply, Reserve, Token};
+use floe_ledger::Opening;
 
 use super::over::{client, runtime};
 use super::{Postgres, open, schema};
@@ -41,7 +42,9 @@ fn told_by(sql: &str) -> String {
 fn tables_of_the_second_version_are_taken_over_under_a_floe_that_runs_on() {
     let schema = schema();
     let url = former(&schema);
-    // An opening that only looks changes nothing.
+    // An opening that only looks changes nothing, and neither does one that pins another realm.
+    let pinned = Opening::of("test").realm_id("00000000000000000000000000000000").open(&url);
+    says(&pinned.err().unwrap(), &["has the id 7a15", "pins 0000"]);
     says(&floe_ledger::open_existing(&url, "test").err().unwrap(), &["older floe (version 2)", "floe serve"]);
     thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(|| drop(open(&url))))));
 

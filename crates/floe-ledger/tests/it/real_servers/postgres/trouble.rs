@@ -12,8 +12,70 @@ use floe_testbed::{Postgres, Proxy};
 
 use super::over::{client, runtime};
 use super::{WAITS_FOR_NO_FLUSH, is_flushed, open, rig, schema, url_of_role};
-use crate::real_servers::faults::{Rig, at_last, callers_with_connections_of_their_own, disjoint, timed};
+use crate::real_servers::faults::{
+    Rig, at_last, callers_with_connections_of_their_own, connections_to, disjoint, open_at_last, range, timed,
+};
 use crate::{ask, got, says, until};
+
+/// The server waits for a standby that is gone, and each write waits with it.
+#[test]
+fn calls_that_were_given_up_leave_no_connection_behind() {
+    let server = Postgres::start(&[]);
+    let ledger = open_at_last(&format!("{}?max_wait=300ms", server.url()));
+    server.psql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    server.psql("SELECT pg_reload_conf()");
+    let of = |worker: u64| Reserve { key: Key::slot(10, worker), ..ask(1) };
+    let waiting = || -> u64 {
+        server.psql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'").parse().unwrap()
+    };
+    // The checkpointer, which reads the setting in its own time, tells the others to wait. A call on a busy machine may
+    // be given up before its write comes to the server.
+    let mut workers = 0..;
+    until("more calls to be given up than there are connections", || {
+        let outcome = ledger.reserve(&of(workers.next().unwrap()));
+        assert!(matches!(outcome, Ok(_) | Err(LedgerError::Unavailable(_))), "{outcome:?}");
+        waiting() > 4
+    });
+    until("the connections to end", || connections_to(server.port()) == 0);
+    assert!(waiting() > 4, "the server has not let them go");
+    server.psql("ALTER SYSTEM RESET synchronous_standby_names");
+    server.psql("SELECT pg_reload_conf()");
+    range(&*ledger, &of(0), &AtomicUsize::new(0));
+}
+
+/// After a crash the primary shows what it has flushed, and a standby that has not got it may take over.
+#[test]
+fn a_retry_gets_no_range_that_the_standby_has_not_confirmed() {
+    let server = Postgres::start(&[]);
+    let ledger = open_at_last(&format!("{}?max_wait=1s", server.url()));
+    // A record that is there is one write.
+    range(&*ledger, &ask(5), &AtomicUsize::new(0));
+    server.psql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    server.psql("SELECT pg_reload_conf()");
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    let mut request = ask(5);
+    until("a write to wait for the standby", || {
+        request = ask(5);
+        let outcome = ledger.reserve(&request);
+        assert!(matches!(outcome, Ok(_) | Err(LedgerError::Unavailable(_))), "{outcome:?}");
+        outcome.is_err() && server.psql(waits).parse::<u64>().unwrap() > 0
+    });
+    server.kill();
+    server.run();
+    let mut end = 0;
+    until("the server to be back", || match ledger.list("", "", 9) {
+        Ok(records) => {
+            end = records[0].mark;
+            true
+        }
+        Err(_) => false,
+    });
+    let outcome = ledger.reserve(&request);
+    assert!(matches!(outcome, Err(LedgerError::Unavailable(_))), "{outcome:?}");
+    server.psql("ALTER SYSTEM RESET synchronous_standby_names");
+    server.psql("SELECT pg_reload_conf()");
+    assert_eq!(range(&*ledger, &request, &AtomicUsize::new(0)), (end - 5, end), "its first try took effect");
+}
 
 /// The trips of each call, as docs/ledgers.md states them.
 #[test]
@@ -32,7 +94,9 @@ fn a_reserve_is_one_round_trip() {
     // Preparing a new statement is a trip too.
     let once = costs(&|| assert_eq!(got(&*ledger, &first), (0, 5)));
     assert!((6..=6 + 3).contains(&once), "{once} trips for a slot that was never there");
-    assert_eq!(costs(&|| assert_eq!(got(&*ledger, &first), (0, 5))), 1, "the same token again");
+    let again = || costs(&|| assert_eq!(got(&*ledger, &first), (0, 5)));
+    again();
+    assert_eq!(again(), 2, "the same token again, and a write that is waited for");
     costs(&|| assert_eq!(got(&*ledger, &wanted()), (5, 10)));
     let many = || (1..=100).for_each(|range| assert_eq!(got(&*ledger, &wanted()).1, 10 + 5 * range));
     assert_eq!(costs(&many), 100);
@@ -199,6 +263,22 @@ fn a_lock_that_somebody_holds_is_waited_for_no_longer_than_the_bound() {
     });
     // The abandoned statement ended in time, and not later with a range that nobody owns.
     assert_eq!(got(&*ledger, &ask(1)), (5, 6));
+}
+
+/// The server would end it earlier where that were as long as a connect may take.
+#[test]
+fn a_statement_may_take_as_long_as_a_call_may() {
+    let (server, schema) = (Postgres::shared(), schema());
+    let ledger = open(&format!("{}?schema={schema}&max_wait=30s&connect_timeout=7", server.url()));
+    server.psql(&format!(
+        "CREATE TABLE {schema}.statements (may_take text);
+         CREATE FUNCTION {schema}.noted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             INSERT INTO {schema}.statements VALUES (current_setting('statement_timeout')); RETURN NULL; END $$;
+         CREATE TRIGGER noted AFTER INSERT OR UPDATE ON {schema}.record
+             FOR EACH ROW EXECUTE FUNCTION {schema}.noted()"
+    ));
+    got(&*ledger, &ask(5));
+    assert_eq!(server.psql(&format!("SELECT DISTINCT may_take FROM {schema}.statements")), "30s");
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn a_wrong_password_user_or_database_is_named() {
     assert!(matches!(missing, OpenError::Asked(_)), "{missing:?}");
     // A user without a password is still that user, and not `default`.
     let modest = refused(&url("modest@", ""));
-    assert!(matches!(modest, OpenError::Ledger(LedgerError::Unfit(_))), "{modest:?}");
+    assert!(matches!(modest, OpenError::Asked(_)), "{modest:?}");
     says(&modest, &["NOPERM", "docs/ledgers.md"]);
 
     let ledger = open(&url("careful:right@", "/0"));

@@ -52,6 +52,25 @@ fn a_list_has_up_to_its_limit_and_takes_a_round_trip_for_each_page() {
     );
 }
 
+/// Where the next page would begin after the last record that is there, such a page would come again.
+#[test]
+fn a_list_goes_on_behind_a_page_of_fields_whose_records_are_gone() {
+    let Rig { server, url } = rig();
+    let proxy = Proxy::before(server.port());
+    let (store, _) = Opening::of("test").__open_store(&url(proxy.port(), "")).unwrap().unwrap();
+    let fill = "for i = 1, 1100 do
+           local field = string.format('mark/n/%04d', i)
+           redis.call('ZADD', 'floe:{test}:fields', 0, field)
+           if i == 1 or i > 512 then redis.call('HSET', 'floe:{test}', field, 'record') end
+         end";
+    server.cli(&["EVAL", fill, "0"]);
+    let all: Vec<_> = std::iter::once(1).chain(513..=1_100).map(|i| format!("mark/test/n/{i:04}")).collect();
+    assert_eq!(keys(&*store, "mark/test/n/", "", 1), all[..1]);
+    let before = proxy.round_trips();
+    assert_eq!(keys(&*store, "mark/test/n/", "", 2_000), all);
+    assert_eq!(proxy.round_trips() - before, 3);
+}
+
 #[test]
 fn realms_are_listed_by_prefix_in_order_up_to_the_limit() {
     let server = Redis::start(&[]);

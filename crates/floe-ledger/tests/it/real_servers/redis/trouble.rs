@@ -1,6 +1,5 @@
 //! Faults that only Redis has.
 
-use std::fs;
 use std::sync::atomic::AtomicUsize;
 use std::thread;
 use std::time::Duration;
@@ -10,7 +9,7 @@ use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve, conformance};
 use floe_testbed::{Proxy, Redis};
 
 use super::{open, rig};
-use crate::real_servers::faults::{self, Rig, at_last, range, timed};
+use crate::real_servers::faults::{self, Rig, at_last, connections_to, open_at_last, range, timed};
 use crate::{ask, got, orders, says, until};
 
 /// How often the server was asked to run a script by its hash, and by its text.
@@ -251,9 +250,9 @@ fn a_right_that_is_withdrawn_is_unavailable_until_it_is_given_again() {
 #[test]
 fn somebodys_long_script_is_waited_for_no_longer_than_the_bound() {
     let server = Redis::start(&["--busy-reply-threshold", "100"]);
-    let ledger = open(&format!("{}?max_wait=500ms", server.url()));
+    let ledger = open_at_last(&format!("{}?max_wait=500ms", server.url()));
     let request = ask(5);
-    assert_eq!(got(&*ledger, &request), (0, 5));
+    assert_eq!(range(&*ledger, &request, &AtomicUsize::new(0)), (0, 5));
     thread::scope(|scope| {
         let script = "local begin = redis.call('TIME')[1] repeat local now = redis.call('TIME')[1] until now - begin >= 3";
         scope.spawn(|| server.cli(&["EVAL", script, "0"]));
@@ -298,15 +297,13 @@ fn four_connections_serve_sixteen_threads_and_are_closed_in_the_end() {
 #[test]
 fn calls_that_were_given_up_leave_no_connection_behind() {
     let server = Redis::start(&[]);
-    let ledger = open(&format!("{}?max_wait=100ms", server.url()));
-    got(&*ledger, &ask(1));
+    let ledger = open_at_last(&format!("{}?max_wait=100ms", server.url()));
+    range(&*ledger, &ask(1), &AtomicUsize::new(0));
     server.freeze();
     for _ in 0..6 {
         assert!(matches!(ledger.reserve(&ask(1)), Err(LedgerError::Unavailable(_))));
     }
-    // The kernel's list: the other end's port, and 01 for a connection that is open at this end.
-    let remote = format!(":{:04X} 01 ", server.port());
-    until("the connections to end", || !fs::read_to_string("/proc/net/tcp").unwrap().contains(&remote));
+    until("the connections to end", || connections_to(server.port()) == 0);
     server.thaw();
     range(&*ledger, &ask(1), &AtomicUsize::new(0));
 }

@@ -158,6 +158,7 @@ fn an_operator_can_read_and_write_it_with_the_servers_own_client() {
     let key = Key::slot(10, 7);
     let note = Some("订单 'host'\nline 2".to_owned());
     let request = Reserve { key: key.clone(), floor: (1 << 53) + 1, note: note.clone(), ..ask(1 << 53) };
+    got(&*ledger, &Reserve { key: key.clone(), ..ask(1) });
     got(&*ledger, &request);
     let id = ledger.realm_id().unwrap();
     let root = format!("{path}/test/{id}");
@@ -166,14 +167,14 @@ fn an_operator_can_read_and_write_it_with_the_servers_own_client() {
     assert!(record.ends_with("/s%2F10%2F7"), "{record}");
     let text = server.cli(&["get", &record]);
     let token = request.token.hex();
-    let numbers = "mark 18014398509481985 start 9007199254740993 previous 0";
+    let numbers = "mark 18014398509481985 start 9007199254740993 previous 1";
     says(&text, &[&format!("{numbers}\ntoken {token}\nnote 订单 'host'\\nline 2\nend")]);
     // A write by hand is noticed. (The client takes a line break for the end of a command.)
     let number = only_child(&record).replace(&format!("{record}/"), "");
     says(&text, &[&format!("written {number}\n")]);
     let by_hand = format!(
         "{}\n",
-        text.replace("mark 18014398509481985 start 9007199254740993", "mark 9223372036854775807 start 0")
+        text.replace("mark 18014398509481985 start 9007199254740993", "mark 9223372036854775807 start 1")
     );
     server.cli(&["set", &record, &by_hand]);
     let refused = ledger.reserve(&Reserve { key: key.clone(), max_mark: 5, ..ask(1) });
@@ -185,6 +186,20 @@ fn an_operator_can_read_and_write_it_with_the_servers_own_client() {
         let Err(LedgerError::Unfit(text)) = outcome else { panic!("{data}: {outcome:?}") };
         says(&text, &["mark/test/s/10/7", "no floe has written", "marks raise"]);
     }
+}
+
+/// The number of its last write stays as it was.
+#[test]
+fn a_mark_that_was_raised_by_hand_is_not_written_over_by_a_ledger_that_knows_the_former_one() {
+    let ((url, path), server) = (fresh_url(), Zookeeper::shared());
+    let ledger = open(&url);
+    assert_eq!(got(&*ledger, &ask(3)), (0, 3));
+    let marks = format!("{path}/test/{}/marks", ledger.realm_id().unwrap());
+    let record = only_child(&only_child(&marks));
+    let text = server.cli(&["get", &record]);
+    says(&text, &["mark 3 start 0 "]);
+    server.cli(&["set", &record, &format!("{}\n", text.replace("mark 3 start", "mark 500 start"))]);
+    assert_eq!(got(&*ledger, &ask(3)), (500, 503));
 }
 
 #[test]

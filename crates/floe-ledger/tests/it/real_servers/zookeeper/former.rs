@@ -268,6 +268,9 @@ fn all_of_a_realm_is_taken_over() {
     says(&floe_ledger::open_existing(&url, "test").err().unwrap(), &["older floe (version 1)", "floe serve"]);
     let pinned = Opening::of("test").realm_id("00000000000000000000000000000000").open(&url);
     says(&pinned.err().unwrap(), &["has the id 7a15", "pins 0000"]);
+    // Nor one with credentials, by which everybody else would be shut out of what is open to everybody.
+    let with = url.replace("//", "//careful:secret@");
+    says(&floe_ledger::open_in(&with, "test").err().unwrap(), &["open to everybody", "setAcl -R"]);
     assert_eq!(server.cli(&["get", "/floe/test"]), format!("version=1 id={ID}"));
     // A realm that is not taken over yet is one of the other realms.
     let beside = floe_ledger::open_in(&url, "beside").unwrap();
