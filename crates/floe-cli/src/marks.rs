@@ -72,9 +72,10 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
         }
     }
     // A system that is to be replaced has handed out IDs before floe has anything: a ledger can begin here.
-    let ledger = match described && !arguments.dry_run {
-        true => place::open_or_make(&config)?,
-        false => place::existing(&config)?,
+    let ledger = match (arguments.dry_run, described) {
+        (true, _) => place::existing(&config)?,
+        (false, true) => place::open_or_make(&config)?,
+        (false, false) => place::existing_to_change(&config)?,
     };
     let stored = names::of_ledger(&*ledger, &name)?;
     let new = stored.is_none();

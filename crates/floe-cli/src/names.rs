@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use floe::ledger::{self, Ledger};
 use floe::{Definition, Name};
+use floe_server::Config;
 use serde_json::{Value, json};
 
 use crate::arguments::{self, NamesCommand};
@@ -37,8 +38,9 @@ pub(crate) fn run(arguments: &arguments::Names) -> Outcome {
 
 /// `floe names retire`.
 fn retire(name: &str, arguments: &arguments::Ledger) -> Outcome {
-    let (name, realm) = (Name::new(name)?, arguments.settings()?.realm);
-    let ledger = arguments.existing()?;
+    let config = Config { cache: None, ..arguments.settings_for(None)? };
+    let (name, realm) = (Name::new(name)?, &config.realm);
+    let ledger = place::existing_to_change(&config)?;
     let Some(definition) = of_ledger(&*ledger, &name)? else {
         return Err(Failure::new(format_args!("there is no name {name} in {}", ledger.describe()))
             .hint("floe names lists the names of a realm; --realm chooses another realm"));

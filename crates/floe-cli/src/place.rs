@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use floe::ledger::LedgerError;
 use floe::{Name, UnixMillis};
+use floe_ledger::OpenError;
 use floe_server::{Config, ConfigError, NameSettings};
 
 use crate::arguments;
@@ -75,8 +76,18 @@ pub(crate) fn all<T>(
     }
 }
 
-/// The ledger, which has to be there already.
+/// The ledger, which has to be there already, to look at it.
 pub(crate) fn existing(config: &Config) -> Outcome<Open> {
+    existing_by(config, Config::open_existing_ledger)
+}
+
+/// The ledger, which has to be there already, to change what it holds. Marks are raised before anything is minted from an
+/// older floe's backup, so its tables are updated.
+pub(crate) fn existing_to_change(config: &Config) -> Outcome<Open> {
+    existing_by(config, Config::open_ledger_to_change)
+}
+
+fn existing_by(config: &Config, open_store: fn(&Config) -> Result<Open, OpenError>) -> Outcome<Open> {
     // Where the configuration says what has to be there, the ledger says what is missing, and what that means.
     let says_more = !config.create || config.realm_id.is_some();
     if let Some(file) = embedded_file(config)
@@ -90,7 +101,7 @@ pub(crate) fn existing(config: &Config) -> Outcome<Open> {
     match config.cache {
         // The ledger behind a cache exists, or the cache is new and says so.
         Some(_) => open(config),
-        None => config.open_existing_ledger().map_err(Failure::new),
+        None => open_store(config).map_err(Failure::new),
     }
 }
 

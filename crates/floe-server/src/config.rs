@@ -362,6 +362,14 @@ impl Config {
         self.open_store(&self.opening().to_look())
     }
 
+    /// Opens the ledger for a change: without its cache, and without making one. Tables of an older floe are updated.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_ledger_to_change(&self) -> Result<Box<dyn Ledger>, OpenError> {
+        self.open_store(&self.opening().existing())
+    }
+
     /// The threads that serve clients.
     pub fn worker_threads(&self) -> usize {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from).min(4))

@@ -120,3 +120,23 @@ fn a_caller_that_names_no_realm_is_told_of_several() {
     let server = Server::on(&data);
     assert!(server.text().contains("other realms, too: shop"), "{}", server.text());
 }
+
+/// After a restore, marks are raised before anything is minted. A server would mint from the backup's marks.
+#[test]
+fn marks_of_an_older_floes_backup_are_raised_before_a_server_updates_it() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let first = run(floe(["mint", "tickets", "--kind", "segment", "--data-dir"]).arg(dir.path()));
+    assert_eq!(first.numbers(), [1]);
+    let file = dir.path().join("floe.db");
+    let tool = rusqlite::Connection::open(&file).expect("the database can be opened");
+    // An older floe has left no turn in the file.
+    tool.execute_batch("PRAGMA secure_delete = ON; DROP TABLE turn").expect("there is a table of turns");
+    drop(tool);
+    std::fs::remove_file(dir.path().join("floe.db-witness")).expect("there is a witness");
+    let of = |command: &[&str]| run(floe(command).arg("--data-dir").arg(dir.path()));
+    for looks in [&["marks", "list"][..], &["marks", "raise", "tickets", "--to", "500", "--dry-run"]] {
+        of(looks).refuses(1, &["older floe", "does not change"]);
+    }
+    of(&["marks", "raise", "tickets", "--to", "500"]).lines();
+    assert_eq!(of(&["mint", "tickets"]).numbers(), [500]);
+}

@@ -50,8 +50,8 @@ impl Service {
         let caller = caller.clone();
         let answered = self.blocking(move |service| {
             let _turn = turn;
-            let may = |other: &str| caller.check_ledger(Some(other)).is_ok();
-            service.offered.offer.answer(&realm, &may, question.as_ref()).map_err(Refusal::bad)
+            let may = move |other: &str| caller.check_ledger(Some(other)).is_ok();
+            service.offered.offer.answer(&realm, may, question.as_ref()).map_err(Refusal::bad)
         });
         let answered = answered.await?;
         self.metrics.ledger_call(answered.call, answered.outcome);

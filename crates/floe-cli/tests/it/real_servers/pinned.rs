@@ -1,11 +1,12 @@
 //! A shared ledger that was emptied is a fresh one: who pins the realm's id is told so at the next start.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use floe_testbed::{Postgres, Redis};
 
-use crate::client::mint;
-use crate::process::{Server, floe, run};
+use crate::client::{agent, get, mint};
+use crate::process::{Server, floe, run, until};
 
 fn configuration(dir: &Path, ledger: &str) -> PathBuf {
     let path = dir.join("floe.toml");
@@ -18,7 +19,13 @@ fn an_emptied_store_is_refused(url: &str, empty: impl Fn()) {
     let dir = tempfile::tempdir().unwrap();
     let config = |ledger: &str| configuration(dir.path(), ledger);
     let serve = ["serve", "--listen", "127.0.0.1:0", "--mysql", "off", "--config"];
-    let start = |file: &Path| Server::spawn(floe(serve).arg(file));
+    let start = |file: &Path| {
+        let server = Server::spawn(floe(serve).arg(file));
+        let ready =
+            || get(&agent(), &format!("{}/readyz", server.url())).filter(|(status, _)| *status == 200);
+        until(Duration::from_secs(60), "the server to be ready", ready);
+        server
+    };
     let stop = |server: Server| assert!(server.terminate().0.success());
     let plain = format!("\"{url}\"");
     // Before the first start nothing is there, and nothing comes of looking for it.
