@@ -166,7 +166,7 @@ impl<S: Store> Ledger for Stored<S> {
             return self.reserve(request);
         };
         let (ahead, max_mark) = (self.place.left(&request.key), request.max_mark.min(highest));
-        let mut before = None;
+        let (mut before, mut is_refused) = (None, false);
         for _ in 0..MOST_TRIES {
             let left = match counting.take(&ahead, request.floor, request.count, max_mark)? {
                 Taken::Numbers { previous, end } => {
@@ -179,8 +179,13 @@ impl<S: Store> Ledger for Stored<S> {
             let is_of_use = before.as_ref() != Some(&left);
             before = Some(left.clone());
             let left = left.filter(|_| is_of_use);
+            let found_none = left.is_none();
             if let refused @ Reply::Refused { .. } = self.reserve_ahead(counting, request, left)? {
-                return Ok(refused);
+                // Another may have reserved all that there is after this call had found nothing.
+                if !found_none || is_refused {
+                    return Ok(refused);
+                }
+                is_refused = true;
             }
         }
         Err(LedgerError::Unavailable(format!(

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -33,6 +33,8 @@ struct Map {
     mistells: Arc<AtomicBool>,
     /// Whether nothing can be written or settled just now.
     is_down: Arc<AtomicBool>,
+    /// What another process does right after a [`Counting::take`] that found nothing.
+    after_take: Option<Then>,
     /// What another process does right after a [`Counting::skip`].
     after_skip: Option<Then>,
     /// What others do right after a [`Counting::put_ahead`].
@@ -123,7 +125,11 @@ impl Counting for Map {
         self.calls.fetch_add(1, Ordering::SeqCst);
         assert!(floor.max(max_mark) <= MAX_MARK - count, "what a store adds has to fit");
         let mut ahead = self.ahead();
-        let Some((used, until)) = ahead.get_mut(left) else { return Ok(Taken::Left(None)) };
+        let Some((used, until)) = ahead.get_mut(left) else {
+            drop(ahead);
+            self.after_take.map_or(Ok(()), |after| after(self))?;
+            return Ok(Taken::Left(None));
+        };
         let previous = *used;
         let end = previous.max(floor) + count;
         if previous > max_mark || end > *until {
@@ -285,6 +291,30 @@ fn who_finds_that_another_has_reserved_ahead_looks_for_what_is_left_again() {
         assert!(asked.iter().all(|asked| asked.starts_with("get ")), "{asked:?}");
         assert_eq!(reply, Ok(Reply::Got { start: 165, end: 165, previous_mark: 165 }));
         assert_eq!(store.text("mark/shop/n/visits"), before);
+    }
+}
+
+/// Two nodes ask at once for the first number of a dated name's day.
+#[test]
+fn who_found_nothing_left_before_another_reserved_up_to_the_end_takes_of_that() {
+    static REQUEST: LazyLock<Reserve> = LazyLock::new(|| {
+        let name = Name::new("visits").unwrap();
+        Reserve { max_mark: 20, create: false, ..ask(&Key::name(&name), 1) }
+    });
+    let other: Then = |store| {
+        let other = Map { after_take: None, ..store.clone() };
+        other.ledger("shop").count(&REQUEST).map(drop)
+    };
+    let store = Map { ahead: Some(Arc::default()), after_take: Some(other), ..Map::default() };
+    let (ledger, _) = counter(&store);
+    assert_eq!(ledger.count(&REQUEST), Ok(Reply::Got { start: 1, end: 2, previous_mark: 1 }));
+    for start in 2..=20 {
+        assert_eq!(ledger.count(&REQUEST), Ok(Reply::Got { start, end: start + 1, previous_mark: start }));
+    }
+    for _ in 0..2 {
+        let refused = ledger.count(&REQUEST);
+        assert!(matches!(refused, Ok(Reply::Refused { mark: 21, .. })), "{refused:?}");
+        store.ahead().clear();
     }
 }
 
