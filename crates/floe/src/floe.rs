@@ -484,10 +484,16 @@ impl Floe {
         let position = begin_position(name, definition, first)?;
         let mut begun = None;
         let handle = self.define_then(name, definition, options, || {
-            if self.heard(self.ledger().definition(name))?.is_none() {
-                let token = self.inner.shared.node().token();
-                begun = Some(self.heard(ledger::begin(self.ledger(), name, position, token))?);
-            }
+            begun = match self.heard(self.ledger().definition(name))? {
+                None => {
+                    let token = self.inner.shared.node().token();
+                    Some(self.heard(ledger::begin(self.ledger(), name, position, token))?)
+                }
+                // Before it is served, since others could mint below `first` if this failed.
+                Some(bound) if bound == definition.to_string() => Some(self.begin_bound(name, position)?),
+                // The binding says why not.
+                Some(_) => None,
+            };
             Ok(())
         })?;
         let begun = match begun {

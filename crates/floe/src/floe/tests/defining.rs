@@ -97,6 +97,20 @@ fn a_name_that_begins_at_its_first_number_asks_the_ledger_for_no_mark() {
     assert!(matches!(floe.begin_at(&handle, 2), Err(DefineError::Unavailable(_))));
 }
 
+/// Others could mint below the number.
+#[test]
+fn a_bound_name_that_could_not_be_told_where_it_begins_is_not_served() {
+    let (ledger, tickets) = (Memory::default(), name("tickets"));
+    Floe::open(ledger.clone())
+        .unwrap()
+        .define(&tickets, &Definition::Counter, &NameOptions::default())
+        .unwrap();
+    let floe = Floe::open(Mute(ledger)).unwrap();
+    let refused = floe.define_from(&tickets, &Definition::Counter, &NameOptions::default(), 500);
+    assert!(matches!(refused, Err(DefineError::Unavailable(_))), "{refused:?}");
+    assert!(lock(&floe.inner.names).is_empty(), "it is served");
+}
+
 /// Somebody has deleted it; what was minted from it would come again.
 #[test]
 fn a_bound_name_whose_record_is_missing_does_not_begin_anew() {
