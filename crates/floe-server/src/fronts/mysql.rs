@@ -426,7 +426,8 @@ impl Mysql {
         Next::Read
     }
 
-    fn refuse(&self, failure: &Failure, replies: &mut Replies<'_>) {
+    fn refuse(&mut self, failure: &Failure, replies: &mut Replies<'_>) {
+        self.about.last_insert_id = None;
         self.metrics.refused(failure.status);
         replies.error(failure.code, failure.state, &failure.text);
     }
@@ -447,7 +448,7 @@ impl Mysql {
     /// What a connection forgets when it is reset.
     fn forget(&mut self) {
         self.prepared = Prepared::default();
-        self.about.last_insert_id = 0;
+        self.about.last_insert_id = Some(0);
         self.about.standing = Standing::default();
     }
 
@@ -617,7 +618,7 @@ impl Mysql {
         let call = if rows == 1 { &ROW } else { &ROWS };
         let minted = self.service.mint(&self.caller, call, name, rows).await?;
         let first = first::first(name, rows, minted)?;
-        self.about.last_insert_id = first;
+        self.about.last_insert_id = Some(first);
         let affected = if replace { rows.saturating_mul(2) } else { rows };
         Ok(Answer::Done(Done { affected, last_insert_id: first, status: self.about.standing }))
     }

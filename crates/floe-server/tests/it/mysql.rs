@@ -58,7 +58,12 @@ impl Client {
 
     /// What `SELECT LAST_INSERT_ID()` returns.
     async fn last_insert_id(&mut self) -> String {
-        self.send(0, b"\x03SELECT LAST_INSERT_ID()").await;
+        self.selected("LAST_INSERT_ID()").await
+    }
+
+    /// The one value of a `SELECT`.
+    async fn selected(&mut self, what: &str) -> String {
+        self.send(0, &[b"\x03SELECT ", what.as_bytes()].concat()).await;
         // How many columns there are, the column, and their end; then the row and its end.
         for _ in 0..3 {
             self.packet().await;
@@ -158,6 +163,30 @@ async fn who_takes_over_a_connection_gets_no_number_of_its_last_user() {
         assert_eq!(said[0], 0, "{}", said.escape_ascii());
         assert_eq!(client.last_insert_id().await, "0", "{}", command.escape_ascii());
     }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_did_not_see_a_refusal_gets_no_number_a_second_time() {
+    let server =
+        Server::of("limits = { max_batch = 2 }\n[[name]]\nname = 'tickets'\nkind = 'segment'\n").await;
+    let mut client = Client::of(&server).await;
+    for refused in [
+        "INSERT INTO tickets (stub) VALUES ('a'), ('b'), ('c')",
+        "INSERT INTO `no name` (stub) VALUES ('a')",
+        "INSERT INTO tickets (stub) VALUES (?)",
+        "INSERT INTO tickets (stub) VALUES (1 + 1",
+    ] {
+        let minted = client.mint("tickets").await.unwrap();
+        assert_eq!(client.selected("@@identity").await, minted.to_string());
+        client.run(refused).await.unwrap_err();
+        for last in ["LAST_INSERT_ID()", "@@identity", "@@last_insert_id"] {
+            let (code, text) = client.run(&format!("SELECT {last}")).await.unwrap_err();
+            assert!(code == 1105 && text.contains("was refused"), "{refused}: {code} {text}");
+        }
+    }
+    let minted = client.mint("tickets").await.unwrap();
+    assert_eq!(client.last_insert_id().await, minted.to_string());
     server.stop().await.unwrap();
 }
 

@@ -71,7 +71,9 @@ pub(super) struct About {
     pub(super) connection: u32,
     pub(super) user: Vec<u8>,
     database: Option<Vec<u8>>,
-    pub(super) last_insert_id: u64,
+    /// The first ID of the last statement that inserted, 0 before the first one; `None` if a statement after it was
+    /// refused.
+    pub(super) last_insert_id: Option<u64>,
     pub(super) standing: Standing,
     packet_bytes: u64,
     idle_seconds: u64,
@@ -148,7 +150,7 @@ impl About {
             connection: u32::try_from(id & u64::from(u32::MAX)).unwrap_or(u32::MAX),
             user: Vec::new(),
             database: None,
-            last_insert_id: 0,
+            last_insert_id: Some(0),
             standing: Standing::default(),
             packet_bytes: u64::try_from(packet_bytes).unwrap_or(u64::MAX),
             idle_seconds: idle.as_secs().max(1),
@@ -228,14 +230,14 @@ impl About {
             Variable::Switch(on) => Value::Integer(on.into()),
             Variable::Autocommit => Value::Integer(self.standing.autocommit.into()),
             Variable::IdleSeconds => Value::Integer(self.idle_seconds),
-            Variable::LastInsertId => Value::Integer(self.last_insert_id),
+            Variable::LastInsertId => self.last_insert_id()?,
             Variable::PacketBytes => Value::Integer(self.packet_bytes),
         })
     }
 
     fn function(&self, name: &[u8]) -> Result<Value, Failure> {
         Ok(match name.to_ascii_uppercase().as_slice() {
-            b"LAST_INSERT_ID" => Value::Integer(self.last_insert_id),
+            b"LAST_INSERT_ID" => self.last_insert_id()?,
             b"DATABASE" | b"SCHEMA" => self.database.clone().map_or(Value::Null, Value::Text),
             b"USER" | b"CURRENT_USER" | b"SESSION_USER" | b"SYSTEM_USER" => {
                 Value::Text([&self.user[..], b"@%"].concat())
@@ -244,6 +246,16 @@ impl About {
             b"CONNECTION_ID" => Value::Integer(self.connection.into()),
             _ => return Err(Failure::other(name)),
         })
+    }
+
+    /// The last ID, for a client that asks in a statement of its own. After a refusal there is none (MySQL's manual calls
+    /// it undefined): a client that did not look at the refusal would use the ID before it twice.
+    fn last_insert_id(&self) -> Result<Value, Failure> {
+        let none = || {
+            let text = "a statement after the last INSERT was refused, so LAST_INSERT_ID() is not known: its error says why";
+            Failure::new(1105, b"HY000", text)
+        };
+        self.last_insert_id.map(Value::Integer).ok_or_else(none)
     }
 
     /// The rows of `SHOW VARIABLES`.
