@@ -85,20 +85,36 @@ impl Service {
         Err(Refusal::unknown_name(detail))
     }
 
+    /// Limits how fast names are made on first use, and how many a token's patterns cover.
+    ///
+    /// # Errors
+    /// A [`Refusal`] with the way out.
+    pub(super) fn check_limits(
+        &self,
+        caller: &Caller,
+        name: &Name,
+        budget: &mut NameBudget,
+    ) -> Result<(), Refusal> {
+        // First what asks the ledger nothing.
+        let used_up = self.pace(caller, name, budget)?;
+        self.room_with(caller, name)?;
+        budget.paces.insert(caller.to_string(), used_up);
+        Ok(())
+    }
+
     /// Limits each token's bearers, or all clients without one, to `limits.new_names_per_hour` names made on first
-    /// use. They may be made all at once.
+    /// use. They may be made all at once. Returns when they will have used up what they may make with this one.
     ///
     /// # Errors
     /// `Busy` with the time after which one more may.
-    pub(super) fn pace(&self, caller: &Caller, name: &Name, budget: &mut NameBudget) -> Result<(), Refusal> {
+    fn pace(&self, caller: &Caller, name: &Name, budget: &NameBudget) -> Result<Instant, Refusal> {
         let most = self.new_names_per_hour;
         let (now, each) = (Instant::now(), HOUR / most);
-        let used_up = budget.paces.entry(caller.to_string()).or_insert(now);
-        let next = (*used_up).max(now) + each;
+        let used_up = budget.paces.get(&caller.to_string()).copied().unwrap_or(now);
+        let next = used_up.max(now) + each;
         let early = (next - now).saturating_sub(HOUR);
         if early.is_zero() {
-            *used_up = next;
-            return Ok(());
+            return Ok(next);
         }
         self.metrics.names_refused.inc();
         let seconds = early.as_secs() + 1;
@@ -109,6 +125,23 @@ impl Service {
             ),
             Duration::from_secs(seconds),
         ))
+    }
+
+    /// Checks the limit of names that a token's patterns cover, before the ledger gets another one, so that one
+    /// bearer cannot use up what is for all. Ended names do not count.
+    fn room_with(&self, caller: &Caller, name: &Name) -> Result<(), Refusal> {
+        let Some((most, beginnings)) = caller.most_names() else { return Ok(()) };
+        let mut count = 0;
+        for beginning in beginnings {
+            count += self.count_bound(beginning, most.saturating_sub(count))?;
+        }
+        if count < most {
+            return Ok(());
+        }
+        self.metrics.names_refused.inc();
+        Err(Refusal::exhausted(format!(
+            "the name `{name}` cannot be made: the patterns of the token `{caller}` already cover {most} names; raise max_names of that [[token]], list the name in a configuration file, or retire names that are no longer used (floe names retire)"
+        )))
     }
 
     /// The flags that a command needs for this server, without the path of the file, which clients must not see.

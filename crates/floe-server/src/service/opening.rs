@@ -106,7 +106,7 @@ impl Service {
             let (caller, name) = (caller.clone(), name.clone());
             // The lock moves into the task: if the call stops waiting, the opening still finishes.
             let mut budget = budget;
-            self.blocking(move |service| {
+            self.on_a_thread(move |service| {
                 let asked = Asked { caller: &caller, call, name: &name, first };
                 service.open_blocking(&asked, &mut budget)
             })
@@ -168,8 +168,7 @@ impl Service {
                         "`{name}` is a step in a path, so no such name is made: use another name"
                     )));
                 }
-                self.room_with(caller, name)?;
-                self.pace(caller, name, budget)?;
+                self.check_limits(caller, name, budget)?;
             }
             self.make_room(name)?;
         }
@@ -231,25 +230,8 @@ impl Service {
         Ok((open, begun.filter(|_| asked_first.is_some() && new)))
     }
 
-    /// Checks the limit of names that a token's patterns cover, before the ledger gets another one, so that one
-    /// bearer cannot use up what is for all. Ended names do not count.
-    fn room_with(&self, caller: &Caller, name: &Name) -> Result<(), Refusal> {
-        let Some((most, beginnings)) = caller.most_names() else { return Ok(()) };
-        let mut count = 0;
-        for beginning in beginnings {
-            count += self.count_bound(beginning, most.saturating_sub(count))?;
-        }
-        if count < most {
-            return Ok(());
-        }
-        self.metrics.names_refused.inc();
-        Err(Refusal::exhausted(format!(
-            "the name `{name}` cannot be made: the patterns of the token `{caller}` already cover {most} names; raise max_names of that [[token]], list the name in a configuration file, or retire names that are no longer used (floe names retire)"
-        )))
-    }
-
     /// How many names with this prefix the ledger holds that have not ended, counted up to `enough`.
-    fn count_bound(&self, beginning: &str, enough: usize) -> Result<usize, Refusal> {
+    pub(super) fn count_bound(&self, beginning: &str, enough: usize) -> Result<usize, Refusal> {
         let ledger = self.floe.ledger();
         let unreadable = |error| self.unreadable(&error);
         let mut ended = endings::retired_names(ledger, beginning).map_err(unreadable)?;

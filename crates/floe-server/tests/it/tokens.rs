@@ -172,6 +172,21 @@ async fn a_token_brings_no_more_names_into_being_than_it_may() {
     assert_eq!(status("user-3", &other).await, 200);
 }
 
+/// Its names are counted in the ledger, which is more work than the refusal of one that was too fast.
+#[tokio::test]
+async fn a_token_that_made_names_too_fast_is_refused_before_its_names_are_counted() {
+    let shop = NewToken::random("shop", "user-*").unwrap();
+    let token = shop.toml().replace("[[token]]", "[[token]]\nmax_names = 2");
+    let config = "limits = { new_names_per_hour = 2 }\n[[name]]\nname = '*'\nkind = 'counter'\n";
+    let server = Server::of(&format!("{config}{token}")).await;
+    let with = format!("Bearer {}", shop.secret());
+    for name in ["user-1", "user-2"] {
+        assert_eq!(server.with(&format!("/v1/mint/{name}"), &with).await.status(), 200, "{name}");
+    }
+    let refused = problem(server.with("/v1/mint/user-3", &with).await, 503).await;
+    assert!(refused["detail"].as_str().unwrap().contains("limits.new_names_per_hour"), "{refused}");
+}
+
 /// What an HTTP connection is answered that asks for an ID with a token; nothing where the server has closed it.
 async fn ask(stream: &mut TcpStream, token: &NewToken) -> Option<String> {
     let request = format!(
