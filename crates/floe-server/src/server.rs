@@ -23,7 +23,7 @@ use crate::fronts::{Backend, FRONTS};
 use crate::listener::{Listeners, Port};
 use crate::log;
 use crate::metrics::Metrics;
-use crate::service::Service;
+use crate::service::{self, Service};
 
 /// What a server says once it listens.
 #[derive(Clone, Debug)]
@@ -230,7 +230,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     thread_date::make();
     let runtime = builder
         .worker_threads(threads)
-        .max_blocking_threads(BLOCKING_THREADS)
+        .max_blocking_threads(service::BLOCKING_THREADS)
         .thread_name("floe-server")
         .on_thread_start(thread_date::make)
         .enable_all()
@@ -302,9 +302,6 @@ fn say(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
-
-/// Ledger calls of operators and of names being opened; minting needs none.
-const BLOCKING_THREADS: usize = 16;
 
 /// What is listened on.
 fn ports(config: &Config) -> Vec<Port> {

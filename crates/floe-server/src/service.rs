@@ -52,6 +52,11 @@ const TOLD_MORE: &str = "clients on the server's machine, and tokens for every n
 const TEXTS_AT_ONCE: u64 = 2_048;
 /// How many calls mint so at once.
 const TEXTS_MINTED: usize = 6;
+/// How many calls ask the ledger at once, besides openings of names and other processes' calls.
+const ASKING: usize = 6;
+/// Threads enough for all who have a turn, for the opening of a name, for the server's own tasks, and for its close.
+/// What waits for a thread waits outside of all limits, and its caller may have gone.
+pub(crate) const BLOCKING_THREADS: usize = offered::AT_ONCE + TEXTS_MINTED + ASKING + 6;
 /// The memory of a text, before one has been minted.
 const TEXT_BYTES: usize = 64;
 /// Texts of fewer bytes are not counted among what is held for clients.
@@ -74,6 +79,8 @@ pub(crate) struct Service {
     since: Instant,
     dates: Dates,
     texts_minted: Arc<Semaphore>,
+    /// Turns of the calls that ask the ledger; see [`blocking`](Self::blocking).
+    asking: Arc<Semaphore>,
     draining: AtomicBool,
     /// Whether the last call that needed the ledger could not reach it.
     ledger_gone: AtomicBool,
@@ -134,6 +141,7 @@ impl Service {
             since: Instant::now(),
             dates: Dates::default(),
             texts_minted: Arc::new(Semaphore::new(TEXTS_MINTED)),
+            asking: Arc::new(Semaphore::new(ASKING)),
             draining: AtomicBool::new(false),
             ledger_gone: AtomicBool::new(false),
             awaited,
@@ -270,8 +278,7 @@ impl Service {
         Ok(minted)
     }
 
-    /// Mints on a blocking thread what takes a while or may block. There are only a few of these threads, and others
-    /// need them too.
+    /// Mints on a blocking thread what takes a while or may block.
     async fn mint_blocking(&self, minter: &TextMinter, n: u64) -> Result<Minted, MintError> {
         let busy = || MintError::Busy { retry: RETRY };
         let minting = async {
@@ -352,7 +359,7 @@ impl Service {
             return Ok(i64::try_from(last).ok());
         }
         let name = Name::new(name).map_err(|error| Refusal::bad(format!("{error}.")))?;
-        let mark = self.blocking(move |service| service.mark_of_counter(&name)).await;
+        let mark = self.within_wait(move |service| service.mark_of_counter(&name)).await;
         mark.map_err(|refusal| refusal.told(caller.sees_inside()))
     }
 
@@ -426,11 +433,35 @@ impl Service {
         Ok(stored.await.map_err(|refusal| refusal.told(caller.sees_inside()))?.is_some())
     }
 
-    /// Runs what blocks (the ledger's calls) off the threads that serve. If the caller stops waiting, it still finishes.
+    /// Runs what blocks (the ledger's calls) off the threads that serve, a few at a time. If the caller stops waiting
+    /// before it has its turn, nothing is left of it; afterwards it still finishes.
     ///
     /// # Errors
     /// What `work` returns, and a [`Refusal`] if it panics.
     pub(crate) async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Arc<Self>) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        self.in_turn(&self.asking, work).await
+    }
+
+    /// [`blocking`](Self::blocking) with these turns.
+    async fn in_turn<T: Send + 'static>(
+        self: &Arc<Self>,
+        turns: &Arc<Semaphore>,
+        work: impl FnOnce(&Arc<Self>) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let turn = Arc::clone(turns).acquire_owned().await;
+        let turn = turn.map_err(|error| Refusal::stopped(error.to_string()))?;
+        self.on_a_thread(move |service| {
+            let _turn = turn;
+            work(service)
+        })
+        .await
+    }
+
+    /// [`blocking`](Self::blocking) for callers that have a turn of their own.
+    async fn on_a_thread<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Arc<Self>) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
@@ -446,7 +477,7 @@ impl Service {
     ///
     /// # Errors
     /// As for that, and `Busy` if the time is over.
-    async fn within_wait<T: Send + 'static>(
+    pub(crate) async fn within_wait<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Arc<Self>) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {

@@ -2,8 +2,8 @@
 //! where the ledger is. Only here can a call come from another machine, wherever the tests run.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -13,6 +13,7 @@ use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, yield_now};
+use tokio::time::timeout;
 use tower::ServiceExt;
 
 use crate::access::Origin;
@@ -26,8 +27,8 @@ use crate::service::Service;
 use crate::service::call::NATIVE;
 use crate::status::Status;
 
-/// Where the ledger is, and what its client says of it.
-const SECRETS: [&str; 6] = ["redis", "127.0.0.1", ":1/", "clerk", "/7", "refused"];
+/// Where the ledger is, and what its client says of it. Long enough not to be in the random salt of a greeting by chance.
+const SECRETS: [&str; 6] = ["redis", "127.0.0.1", ":1/", "clerk", "/7531", "refused"];
 
 /// A server whose ledger is away.
 struct Away {
@@ -37,7 +38,7 @@ struct Away {
 impl Away {
     async fn with(tokens: &str) -> Self {
         let text = format!(
-            "realm = 'r'\nledger = 'redis://clerk@127.0.0.1:1/7'\nlimits = {{ max_wait = '200ms' }}\n\
+            "realm = 'r'\nledger = 'redis://clerk@127.0.0.1:1/7531'\nlimits = {{ max_wait = '200ms' }}\n\
              default_names = {{ thrift = 'flakes', katsubushi = 'flakes' }}\n\
              [[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'tickets'\nkind = 'segment'\n\
              [[name]]\nname = 'flakes'\nkind = 'snowflake'\nlayout = 'twitter'\n{tokens}"
@@ -192,6 +193,40 @@ async fn strangers_are_not_told_where_the_ledger_is_and_this_machine_is() {
     for said in away.all(away.from("127.0.0.1:9000", true), None).await {
         assert!(said.contains("127.0.0.1:1"), "{said}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_were_given_up_leave_nothing_behind_while_the_ledger_hangs() {
+    let away = Away::with("").await;
+    let service = &away.backend.service;
+    let hanging = Arc::new(Mutex::new(()));
+    let asked = Arc::new(AtomicUsize::new(0));
+    let call = || {
+        let (service, hanging, asked) = (Arc::clone(service), Arc::clone(&hanging), Arc::clone(&asked));
+        async move {
+            let work = move |_: &Arc<Service>| {
+                asked.fetch_add(1, Ordering::SeqCst);
+                drop(hanging.lock().unwrap_or_else(PoisonError::into_inner));
+                Ok(())
+            };
+            service.within_wait(work).await
+        }
+    };
+    {
+        let hangs = hanging.lock().unwrap();
+        let calls: JoinSet<_> = (0..100).map(|_| call()).collect();
+        for answer in calls.join_all().await {
+            assert_eq!(answer.unwrap_err().status, Status::Busy);
+        }
+        for command in ["GET orders\r\n", "INSPECT 9 orders\r\n"] {
+            let said = away.say("resp", away.from("127.0.0.1:9000", true), command.as_bytes());
+            let said = timeout(Duration::from_secs(30), said).await.expect(command);
+            assert!(said.contains("the ledger is slow to answer"), "{command}: {said}");
+        }
+        drop(hangs);
+    }
+    call().await.unwrap();
+    assert_eq!(asked.load(Ordering::SeqCst), 7, "six hung, and the last one found its turn");
 }
 
 #[tokio::test(flavor = "multi_thread")]

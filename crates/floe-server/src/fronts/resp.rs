@@ -521,9 +521,9 @@ impl State {
             (word, _) => (word, None),
         };
         let caller = self.caller.clone();
-        let found = self
-            .service
-            .blocking(move |service| service.inspect(&caller, &id, name.as_deref(), None, after.as_deref()));
+        let found = self.service.within_wait(move |service| {
+            service.inspect(&caller, &id, name.as_deref(), None, after.as_deref())
+        });
         let json = serde_json::to_value(found.await?).unwrap_or_default();
         about::write_json(&mut Encoder::new(output, self.version), &json);
         Ok(())

@@ -13,7 +13,7 @@ use crate::access::Caller;
 use crate::config::Config;
 use crate::status::Refusal;
 
-/// How many calls block at once, of the threads that may: others need them too.
+/// How many calls block at once.
 pub(crate) const AT_ONCE: usize = 6;
 
 /// See the module.
@@ -45,11 +45,8 @@ impl Service {
         question: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<Vec<u8>, Refusal> {
         caller.check_ledger(Some(&realm))?;
-        let turn = Arc::clone(&self.offered.turns).acquire_owned().await;
-        let turn = turn.map_err(|error| Refusal::stopped(error.to_string()))?;
         let caller = caller.clone();
-        let answered = self.blocking(move |service| {
-            let _turn = turn;
+        let answered = self.in_turn(&self.offered.turns, move |service| {
             let may = move |other: &str| caller.check_ledger(Some(other)).is_ok();
             service.offered.offer.answer(&realm, may, question.as_ref()).map_err(Refusal::bad)
         });
