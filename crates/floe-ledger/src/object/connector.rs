@@ -72,7 +72,7 @@ impl HttpService for Requests {
 }
 
 /// Whether a request may be repeated automatically: one that was cut off may.
-fn kind(error: &(dyn Error + 'static)) -> HttpErrorKind {
+pub(super) fn kind(error: &(dyn Error + 'static)) -> HttpErrorKind {
     let mut cause = Some(error);
     while let Some(error) = cause {
         let is_cut = error
@@ -85,7 +85,10 @@ fn kind(error: &(dyn Error + 'static)) -> HttpErrorKind {
             return match error.kind() {
                 io::ErrorKind::TimedOut => HttpErrorKind::Timeout,
                 // As by a server that closes an idle connection just when a request comes on it.
-                io::ErrorKind::ConnectionReset => HttpErrorKind::Request,
+                io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::BrokenPipe
+                | io::ErrorKind::UnexpectedEof => HttpErrorKind::Request,
                 _ => HttpErrorKind::Interrupted,
             };
         }

@@ -1,6 +1,6 @@
 //! Tests without a store.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
@@ -9,7 +9,7 @@ use object_store::client::{ClientOptions, HttpConnector as _, HttpErrorKind, Htt
 use object_store::path::Path;
 use proptest::prelude::*;
 
-use super::connector::Connector;
+use super::connector::{self, Connector};
 use super::keys::{key_of, path_of};
 use super::url::{Settings, check_signed, signed_with};
 use crate::OpenError;
@@ -129,6 +129,11 @@ async fn a_write_on_a_connection_that_the_server_resets_may_be_sent_again() {
     let error = client.execute(write).await.unwrap_err();
     assert_eq!(error.kind(), HttpErrorKind::Request, "{error:?}");
     resets.join().unwrap();
+    // The other words for it, as of a server that ends TLS without a farewell.
+    for cut in [ErrorKind::ConnectionAborted, ErrorKind::BrokenPipe, ErrorKind::UnexpectedEof] {
+        assert_eq!(connector::kind(&io::Error::from(cut)), HttpErrorKind::Request, "{cut}");
+    }
+    assert_eq!(connector::kind(&io::Error::from(ErrorKind::TimedOut)), HttpErrorKind::Timeout);
 }
 
 /// It requests a token with PUT, and the answer has a body.
