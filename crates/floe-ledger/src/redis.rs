@@ -33,7 +33,7 @@
 use std::ops::Range;
 
 use floe::UnixMillis;
-use floe::ledger::LedgerError;
+use floe::ledger::{LedgerError, Token};
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 use redis::{FromRedisValue, RedisError, cmd};
 
@@ -267,6 +267,11 @@ impl Store for Redis {
 
     fn counting(&self) -> Option<&dyn Counting> {
         Some(self)
+    }
+
+    fn settle(&self) -> Result<(), LedgerError> {
+        let record = format!("floe 1\nsettled {}\n", Token::random()?.hex());
+        self.write(&scripts::SETTLE, &self.realm, &["settled", &record]).map(drop)
     }
 
     fn time(&self) -> Result<Option<UnixMillis>, LedgerError> {

@@ -7,8 +7,10 @@
 //! **Durable.** With `appendonly yes` and `appendfsync always` the server appends the writes of a round of its event
 //! loop to the append-only file, and flushes that file, before it sends any reply of that round (`beforeSleep` in
 //! `server.c` calls `flushAppendOnlyFile` before `handleClientsWithPendingWrites`; if the flush fails, the server
-//! exits). So everything that a reply depends on, the caller's own write or another one that it has read, is on disk. A
-//! script's writes are appended as one transaction, of which a restart replays all or nothing.
+//! exits). So everything that a reply depends on, the caller's own write or another one that it has read, is on disk.
+//! One thing may not be: what a killed server had appended and not flushed, which the next one reads from the system's
+//! memory. So an answer that rests on a record that was only read comes after another write ([`SETTLE`]). A script's
+//! writes are appended as one transaction, of which a restart replays all or nothing.
 //! `no-appendfsync-on-rewrite yes` skips that flush while a child process writes a file, and `everysec` flushes up to
 //! two seconds after the reply: hence the checks at connect.
 //!
@@ -101,6 +103,18 @@ if ahead then
   left = {ahead, (used or from) .. ' ' .. up_to}
 end
 redis.call('HSET', KEYS[1], field, text, 'version', '2', unpack(left))
+return {'done'}
+",
+    ])
+});
+
+/// KEYS: realm, fields. ARGV: a field that is in no list, its text. Appends something to the file, and so flushes all that
+/// is in it.
+pub(super) static SETTLE: LazyLock<Script> = LazyLock::new(|| {
+    Script::of(&[
+        VERSIONED,
+        "
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return {'done'}
 ",
     ])

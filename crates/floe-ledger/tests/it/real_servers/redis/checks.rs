@@ -307,6 +307,29 @@ fn an_operator_can_read_and_write_it_with_redis_cli() {
     says(&text, &["mark/test/s/10/7", "no floe has written"]);
 }
 
+/// A killed server may have appended it and not flushed it.
+#[test]
+fn an_answer_that_rests_on_what_was_only_read_comes_after_another_write() {
+    let server = Redis::start(&[]);
+    let ledger = open(&server.url());
+    let request = ask(5);
+    got(&*ledger, &request);
+    let settled = || server.cli(&["HGET", "floe:{test}", "settled"]);
+    for _ in 0..3 {
+        let before = settled();
+        assert_eq!(got(&*ledger, &request), (0, 5));
+        assert_ne!(settled(), before, "the same token");
+    }
+    let before = settled();
+    assert_eq!(ledger.raise(&orders(), 5), Ok(5));
+    assert_ne!(settled(), before, "a mark that is that high");
+    let before = settled();
+    got(&*ledger, &ask(5));
+    let refusal = Reserve { max_mark: 4, ..ask(5) };
+    assert!(matches!(ledger.reserve(&refusal), Ok(Reply::Refused { .. })));
+    assert_eq!(settled(), before, "its own write, and a refusal");
+}
+
 #[test]
 fn a_ledger_may_be_used_inside_an_async_runtime() {
     let server = Redis::start(&[]);
