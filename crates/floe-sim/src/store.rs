@@ -249,6 +249,10 @@ struct Count {
     before: Option<Option<Range<u64>>>,
     /// It reserves ahead.
     ahead: Option<Change<Reply>>,
+    /// It found nothing left that is of use.
+    found_none: bool,
+    /// It was refused once after that.
+    is_refused: bool,
 }
 
 /// How a call ended.
@@ -456,7 +460,13 @@ impl World {
                     create: false,
                     note: None,
                 };
-                Call::Count(Count { request, before: None, ahead: None })
+                Call::Count(Count {
+                    request,
+                    before: None,
+                    ahead: None,
+                    found_none: false,
+                    is_refused: false,
+                })
             }
             _ => {
                 let max_mark = if self.random.chance(300) { self.random.below(200) } else { u64::MAX };
@@ -497,6 +507,7 @@ impl World {
                     let (place, seen) = (self.processes[at].place.clone(), self.seen(at, key));
                     let Some(place) = place else { return };
                     let left = left.filter(|_| is_of_use);
+                    count.found_none = left.is_none();
                     count.ahead =
                         Some(self.drawing(Change::reserve_ahead(place, seen, &count.request, left)));
                     Heard::Nothing
@@ -578,6 +589,9 @@ impl World {
                 }
                 Ok(request) => return Ok(request),
                 Err(Ok(Reply::Got { .. })) => {}
+                Err(Ok(Reply::Refused { .. })) if count.found_none && !count.is_refused => {
+                    count.is_refused = true;
+                }
                 Err(outcome) => return Err(outcome),
             }
             let seen = count.ahead.take().map(Change::into_seen).unwrap_or_default();

@@ -208,7 +208,8 @@ impl Change<Reply> {
 impl Change<Reply> {
     /// Reserves ahead for a counter, after [`Counting::take`](super::Counting::take) found too few numbers, or none
     /// that can be used: `left`. The reply is the new part of the range, or an empty range if another process has
-    /// reserved since. [`Change`] has an example.
+    /// reserved since. If it is refused and `left` is `None`, take once more before you believe it: another process
+    /// may have reserved all that there is since. [`Change`] has an example.
     pub fn reserve_ahead(place: Place, seen: Seen, request: &Reserve, left: Option<Range<u64>>) -> Self {
         let (key, request) = (request.key.clone(), request.clone());
         Self::new(place, seen, key, is_got, move |found| {
