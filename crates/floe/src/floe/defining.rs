@@ -56,28 +56,30 @@ impl Floe {
         Ok(handle)
     }
 
-    /// Binds a name and its sealing key, after it has called `before`.
+    /// Binds a name and its sealing key, after it has called `before`. A name that cannot be served is refused before
+    /// anything is written.
+    ///
+    /// # Errors
+    /// `Stopped`, `Retired`, `AnotherKey`, `Mismatch`, `Unavailable`.
     pub(super) fn bind_with_keys(
         &self,
         name: &Name,
         definition: &Definition,
         before: impl FnOnce() -> Result<(), DefineError>,
     ) -> Result<(), DefineError> {
-        check_keys(name, definition, |key| self.heard(self.ledger().definition(key)))?;
-        before()?;
-        self.bind(name, definition)?;
-        self.bind_key(name, definition)
-    }
-
-    /// # Errors
-    /// `Mismatch`, `Retired`, `Unavailable`, `Stopped`.
-    fn bind(&self, name: &Name, definition: &Definition) -> Result<(), DefineError> {
         if let Some(cause) = self.inner.shared.node().stopped() {
             return Err(DefineError::Stopped(cause.to_owned()));
         }
         if let Some(since) = self.heard(ledger::retired(self.ledger(), name))? {
             return Err(DefineError::Retired { name: name.clone(), since });
         }
+        check_keys(name, definition, |key| self.heard(self.ledger().definition(key)))?;
+        before()?;
+        self.bind(name, definition)?;
+        self.bind_key(name, definition)
+    }
+
+    fn bind(&self, name: &Name, definition: &Definition) -> Result<(), DefineError> {
         let text = definition.to_string();
         let marked = definition.kind().is_counted();
         let stored = self.bind_text(name, &text, marked)?;

@@ -6,6 +6,7 @@ use crate::form::{Key as FormKey, KeyId, Keys};
 use crate::keys::key_names;
 use crate::kind::UlidGenerator;
 use crate::layout::Width;
+use crate::ledger::retire;
 use crate::manual::Op;
 use crate::manual::tests::{BEGIN, Rig};
 
@@ -95,6 +96,23 @@ fn a_name_that_begins_at_its_first_number_asks_the_ledger_for_no_mark() {
     assert_eq!(begun, Beginning::Here);
     assert_eq!(floe.begin_at(&handle, 1), Ok(None));
     assert!(matches!(floe.begin_at(&handle, 2), Err(DefineError::Unavailable(_))));
+}
+
+#[test]
+fn a_name_that_is_not_served_keeps_its_first_mark() {
+    let tickets = name("tickets");
+    for is_retired in [false, true] {
+        let ledger = Memory::default();
+        ledger.bind(&tickets, &Definition::Counter.to_string(), true).unwrap();
+        let floe = Floe::open(ledger.clone()).unwrap();
+        match is_retired {
+            true => assert!(retire(&ledger, &tickets, UnixMillis::new(1)).is_ok()),
+            false => floe.on_ledger_error(&LedgerError::Unfit("it went backwards".to_owned())),
+        }
+        let refused = floe.define_from(&tickets, &Definition::Counter, &NameOptions::default(), 500);
+        assert!(refused.is_err(), "{refused:?}");
+        assert_eq!(ledger.list("n/tickets", "", 1).unwrap()[0].mark, 0, "{refused:?}");
+    }
 }
 
 /// Others could mint below the number.
