@@ -54,8 +54,9 @@ const TEXTS_AT_ONCE: u64 = 2_048;
 const TEXTS_MINTED: usize = 6;
 /// How many calls ask the ledger at once, besides openings of names and other processes' calls.
 const ASKING: usize = 6;
-/// Threads enough for all who have a turn, for the opening of a name, for the server's own tasks, and for its close.
-/// What waits for a thread waits outside of all limits, and its caller may have gone.
+/// Threads enough for all who have a turn, and for six that need one at a time: the opening of a name, the late binding
+/// of names, the end of names, the wait for the ledger, the reading of certificates, and the server's close. What waits
+/// for a thread waits outside of all limits, and its caller may have gone.
 pub(crate) const BLOCKING_THREADS: usize = offered::AT_ONCE + TEXTS_MINTED + ASKING + 6;
 /// The memory of a text, before one has been minted.
 const TEXT_BYTES: usize = 64;

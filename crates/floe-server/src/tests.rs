@@ -2,8 +2,8 @@
 //! where the ledger is. Only here can a call come from another machine, wherever the tests run.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -11,6 +11,7 @@ use axum::extract::Request;
 use axum::http::header;
 use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::timeout;
@@ -199,33 +200,32 @@ async fn strangers_are_not_told_where_the_ledger_is_and_this_machine_is() {
 async fn calls_that_were_given_up_leave_nothing_behind_while_the_ledger_hangs() {
     let away = Away::with("").await;
     let service = &away.backend.service;
-    let hanging = Arc::new(Mutex::new(()));
+    // A ledger that hangs until the sender is gone.
+    let (hangs, hanging) = watch::channel(());
     let asked = Arc::new(AtomicUsize::new(0));
-    let call = || {
-        let (service, hanging, asked) = (Arc::clone(service), Arc::clone(&hanging), Arc::clone(&asked));
-        async move {
-            let work = move |_: &Arc<Service>| {
-                asked.fetch_add(1, Ordering::SeqCst);
-                drop(hanging.lock().unwrap_or_else(PoisonError::into_inner));
-                Ok(())
-            };
-            service.within_wait(work).await
+    let ask = || {
+        let (mut hanging, asked) = (hanging.clone(), Arc::clone(&asked));
+        move |_: &Arc<Service>| {
+            asked.fetch_add(1, Ordering::SeqCst);
+            let _ = Handle::current().block_on(hanging.changed());
+            Ok(())
         }
     };
-    {
-        let hangs = hanging.lock().unwrap();
-        let calls: JoinSet<_> = (0..100).map(|_| call()).collect();
-        for answer in calls.join_all().await {
-            assert_eq!(answer.unwrap_err().status, Status::Busy);
-        }
-        for command in ["GET orders\r\n", "INSPECT 9 orders\r\n"] {
-            let said = away.say("resp", away.from("127.0.0.1:9000", true), command.as_bytes());
-            let said = timeout(Duration::from_secs(30), said).await.expect(command);
-            assert!(said.contains("the ledger is slow to answer"), "{command}: {said}");
-        }
-        drop(hangs);
+    let call = || {
+        let (service, ask) = (Arc::clone(service), ask());
+        async move { service.within_wait(ask).await }
+    };
+    let calls: JoinSet<_> = (0..100).map(|_| call()).collect();
+    for answer in calls.join_all().await {
+        assert_eq!(answer.unwrap_err().status, Status::Busy);
     }
-    call().await.unwrap();
+    for command in ["GET orders\r\n", "INSPECT 9 orders\r\n"] {
+        let said = away.say("resp", away.from("127.0.0.1:9000", true), command.as_bytes());
+        let said = timeout(Duration::from_secs(30), said).await.expect(command);
+        assert!(said.contains("the ledger is slow to answer"), "{command}: {said}");
+    }
+    drop(hangs);
+    service.blocking(ask()).await.unwrap();
     assert_eq!(asked.load(Ordering::SeqCst), 7, "six hung, and the last one found its turn");
 }
 

@@ -252,7 +252,7 @@ impl About {
     /// it undefined): a client that did not look at the refusal would use the ID before it twice.
     fn last_insert_id(&self) -> Result<Value, Failure> {
         let none = || {
-            let text = "a statement after the last INSERT was refused, so LAST_INSERT_ID() is not known: its error says why";
+            let text = "a statement was refused since the last INSERT, so there is no LAST_INSERT_ID(): its error says why";
             Failure::new(1105, b"HY000", text)
         };
         self.last_insert_id.map(Value::Integer).ok_or_else(none)
