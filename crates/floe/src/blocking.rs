@@ -136,6 +136,25 @@ mod tests {
         assert_eq!(result.recv().unwrap().as_deref(), Some("floe-blocking"));
     }
 
+    /// In a process of its own, in which no thread can have its stack.
+    #[test]
+    fn the_work_runs_in_the_poll_where_the_system_gives_no_thread() {
+        const INSIDE: &str = "FLOE_TEST_WITHOUT_THREADS";
+        if std::env::var_os(INSIDE).is_some() {
+            assert!(thread::Builder::new().spawn(|| ()).is_err(), "there are threads");
+            let mut future = Box::pin(blocking(|| 7));
+            assert_eq!(future.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(7));
+            return;
+        }
+        let mut itself = std::process::Command::new(std::env::current_exe().unwrap());
+        let this = "blocking::tests::the_work_runs_in_the_poll_where_the_system_gives_no_thread";
+        itself.args(["--exact", this, "--test-threads=1"]);
+        let ended = itself.env(INSIDE, "1").env("RUST_MIN_STACK", (usize::MAX >> 4).to_string()).output();
+        let ended = ended.unwrap();
+        let said = String::from_utf8_lossy(&ended.stdout);
+        assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+    }
+
     /// A future may move to another task while it waits.
     #[test]
     fn whoever_has_polled_last_is_woken_when_the_work_is_done() {

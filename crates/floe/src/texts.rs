@@ -121,6 +121,8 @@ mod tests {
         for count in 1..100 {
             texts.put_str("0123456789");
             assert!(texts.bytes() >= count * (10 + size_of::<usize>()), "{count}: {}", texts.bytes());
+            let room = texts.text.capacity() + texts.ends.capacity() * size_of::<usize>();
+            assert_eq!(texts.bytes(), room, "memory that no text fills yet is theirs, too");
         }
         // Room for twice as many at most.
         assert!(texts.bytes() <= 2 * 128 * (10 + size_of::<usize>()), "{}", texts.bytes());

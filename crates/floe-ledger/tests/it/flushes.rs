@@ -98,3 +98,17 @@ fn nothing_is_told_or_gets_a_name_before_what_it_needs_is_on_disk() {
     assert_eq!(named, ["floe.db", "floe.db-witness", "realm"].map(in_dir));
     assert_eq!(told, 1 + TIMES, "the realm, and the ranges");
 }
+
+/// Every 1,024 turns; a process before it may have been killed when that was due.
+#[test]
+fn a_process_flushes_what_those_before_it_have_noted() {
+    let parent = TempDir::new().unwrap();
+    let dir = parent.path().canonicalize().unwrap().join("floe-data");
+    let witness = dir.join("floe.db-witness").display().to_string();
+    let flushes = |times| {
+        let calls = calls(&dir, times);
+        calls.iter().filter(|[call, path, _]| call == "flush" && *path == witness).count()
+    };
+    assert_eq!(flushes(1_030), 1, "besides the one of its making, which is of a draft");
+    assert_eq!(flushes(3), 1);
+}

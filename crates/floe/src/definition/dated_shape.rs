@@ -550,5 +550,8 @@ mod tests {
         assert_eq!(shape.without_prefix("20261130000042"), "20261130000042");
         let refused = shape.read("20x").unwrap_err().to_string();
         assert!(refused.contains("'x' at byte 2"), "{refused}");
+        // It would also be number 210042 of 2020-10-11, without the prefix.
+        let shape = DatedShape::new("UTC", 4, "20", Overflow::Widen).unwrap();
+        assert_eq!(shape.read("20201011210042"), Ok((jiff::civil::date(2010, 11, 21), 42)));
     }
 }

@@ -740,6 +740,30 @@ fn two_calls_that_come_together_wake_two_threads() {
     }
 }
 
+/// Now they wait for any work, at the latest after the first of the rounds.
+#[test]
+fn two_calls_that_come_together_wake_two_threads_that_had_nothing_to_do() {
+    let gated = Arc::<(AtomicU32, Mutex<()>)>::default();
+    let shared = shared(Gated(Memory::default(), Arc::clone(&gated)), standing());
+    let driver = Driver::new(&shared);
+    let (begun, gate) = &*gated;
+    for _ in 0..2 {
+        let talks = Arc::clone(&shared);
+        lock(&driver.threads).push(thread::spawn(move || talks.talk()));
+    }
+    let key = Key::name(&Name::new("orders").unwrap());
+    for round in 1..=50 {
+        let closed = lock(gate);
+        for from in [1, 2] {
+            shared.node().requests().ask(Purpose::GiveBack, give_back(&key, from));
+        }
+        shared.hand_out(take_calls(shared.node()), None);
+        until(|| begun.load(Ordering::Relaxed) == 2 * round);
+        drop(closed);
+        until(|| shared.node().is_drained());
+    }
+}
+
 /// One of them is a waker, on a thread for which the other one waits.
 #[test]
 fn two_who_close_at_once_do_not_wait_for_each_other() {

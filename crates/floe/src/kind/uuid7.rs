@@ -320,6 +320,19 @@ mod tests {
     }
 
     #[test]
+    fn a_counter_begins_in_the_lower_half_of_its_range() {
+        for (precise, half) in [(false, 1 << 19), (true, 1 << 7)] {
+            for (random, begun) in [(u64::MAX, half - 1), (0, 0)] {
+                let stands =
+                    Busy { now: AtomicU64::new(0), waits: AtomicU64::new(0), others: Arc::default() };
+                let origin = Origin::given(stands, || None, Random::given(move || random));
+                let ids = UuidV7Generator::of(origin, precise);
+                assert_eq!(ids.draw(1).unwrap() % (2 * half), begun, "precise: {precise}");
+            }
+        }
+    }
+
+    #[test]
     fn it_is_precise_where_that_is_asked_for() {
         assert_eq!(
             [UuidV7Generator::new(), UuidV7Generator::precise()].map(|ids| ids.precise),

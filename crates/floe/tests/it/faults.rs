@@ -594,6 +594,15 @@ fn ten_thousand_names_are_served_side_by_side() {
 /// A loop over IDs neither goes round for ever on an error, nor loses one.
 #[test]
 fn ids_come_one_after_the_other_up_to_the_first_error() {
+    let ledger = Faulty::new(Mode::Fine);
+    let floe = Floe::builder().max_wait(Duration::from_millis(10)).open(ledger.clone()).unwrap();
+    let (tickets, orders) =
+        (floe.segment("tickets").unwrap(), floe.snowflake("orders", Layout::TWITTER).unwrap());
+    ledger.set(Mode::Gone);
+    // It may come back, but who asks for more decides.
+    for over in [tickets.ids().take(3).collect::<Vec<_>>(), orders.ids().take(3).collect()] {
+        assert!(matches!(over[..], [Err(MintError::Unavailable { .. })]), "{over:?}");
+    }
     let floe = Floe::open(Memory::default()).unwrap();
     let tickets = floe.segment("tickets").unwrap();
     let orders = floe.snowflake("orders", Layout::TWITTER).unwrap();

@@ -103,6 +103,22 @@ fn slices_are_filled_with_numbers_that_follow_one_another() {
 }
 
 #[test]
+fn a_slice_for_which_too_few_numbers_are_left_is_not_touched() {
+    let ledger = Faulty::new(Mode::Fine);
+    let floe = Floe::builder().max_wait(Duration::from_millis(50)).open(ledger.clone()).unwrap();
+    let segment = segment(&floe, 1, 1, &steps(100_000, 100_000));
+    segment.mint().unwrap();
+    ledger.set(Mode::Gone);
+    // More than this range and the next one, should it be reserved already.
+    let mut ids = vec![Id::MAX; 250_000];
+    let refused = segment.fill(&mut ids);
+    assert!(matches!(refused, Err(MintError::Unavailable { .. })), "{refused:?}");
+    assert!(ids.iter().all(|id| *id == Id::MAX));
+    segment.fill(&mut ids[..99_999]).unwrap();
+    assert_eq!([ids[0].get(), ids[99_998].get()], [2, 100_000]);
+}
+
+#[test]
 fn the_next_range_is_reserved_before_it_is_needed() {
     let ledger = Faulty::new(Mode::Fine);
     let floe = Floe::open(ledger.clone()).unwrap();

@@ -375,6 +375,23 @@ fn keys_that_texts_name_are_replaced_under_a_name() {
     }
 }
 
+/// The first of the keys was never sealed with, so the ledger does not know it.
+#[test]
+fn each_key_that_the_ledger_knows_is_compared() {
+    let floe = open();
+    let orders =
+        |sealing: u16, keys: &Keys| sealed(&format!("sealed key={sealing} keyid=2bits base62"), keys);
+    define(&floe, "orders", &orders(2, &one_key(2, 8))).unwrap();
+    for (byte, is_same) in [(8, true), (9, false)] {
+        let keys = one_key(1, 7).with(KeyId::new(2), key(byte)).unwrap().with(KeyId::new(3), key(1)).unwrap();
+        let checked = orders(1, &keys).check_keys(&name("orders"), floe.ledger());
+        match is_same {
+            true => assert_eq!(checked, Ok(())),
+            false => assert!(matches!(checked, Err(DefineError::AnotherKey { .. })), "{checked:?}"),
+        }
+    }
+}
+
 /// A key is bound for ever too, so whoever is refused the name binds none.
 #[test]
 fn who_is_refused_a_name_leaves_no_key_of_it() {
@@ -397,14 +414,14 @@ impl Mint for Letters {
     }
 }
 
-/// A kind whose IDs have so many bytes, and of which a list has one too few.
-struct Poor(usize);
+/// A kind whose IDs have so many letters, and of which a list has one too few.
+struct Poor(&'static str, usize);
 
 impl Mint for Poor {
     type Id = String;
 
     fn mint(&self) -> Result<String, MintError> {
-        Ok("x".repeat(self.0))
+        Ok(self.0.repeat(self.1))
     }
 
     fn mint_many(&self, count: u64) -> Result<Vec<String>, MintError> {
@@ -414,16 +431,22 @@ impl Mint for Poor {
 
 #[test]
 fn a_registered_kind_makes_as_many_as_were_asked_for_of_at_most_1024_bytes() {
-    let kinds = KindRegistry::new().with("fits", |_, _| Ok(Poor(1024))).with("long", |_, _| Ok(Poor(1025)));
+    let kinds = KindRegistry::new()
+        .with("fits", |_, _| Ok(Poor("x", 1024)))
+        .with("wide", |_, _| Ok(Poor("é", 512)))
+        .with("long", |_, _| Ok(Poor("x", 1025)))
+        .with("too-wide", |_, _| Ok(Poor("é", 513)));
     let floe = Floe::builder().kinds(kinds).open(Memory::default()).unwrap();
     let of = |kind: &str| {
         let registered = Registered::new(kind, Properties::default()).unwrap();
         define(&floe, kind, &Definition::Registered(registered)).unwrap()
     };
-    assert_eq!(of("fits").mint().unwrap().len(), 1024);
-    for (minted, part) in
-        [(of("long").mint_many(1), "1 to 1024 bytes"), (of("fits").mint_many(3), "made 2 IDs")]
-    {
+    assert_eq!(["fits", "wide"].map(|kind| of(kind).mint().unwrap().len()), [1024; 2]);
+    for (minted, part) in [
+        (of("long").mint_many(1), "1 to 1024 bytes"),
+        (of("too-wide").mint_many(1), "1 to 1024 bytes"),
+        (of("fits").mint_many(3), "made 2 IDs"),
+    ] {
         let Err(MintError::Stopped(Stopped { cause: why, .. })) = minted.map(drop) else {
             panic!("it was handed out: {part}")
         };

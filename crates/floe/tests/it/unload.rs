@@ -250,3 +250,16 @@ fn a_name_that_was_retired_before_it_was_bound_is_served_no_more() {
     assert!(matches!(bound, Err(DefineError::Retired { .. })), "{bound:?}");
     assert!(floe.status().names.is_empty());
 }
+
+/// A binding is for ever, so nobody leaves one who is refused.
+#[test]
+fn a_name_that_was_retired_is_not_bound_and_says_so_whatever_it_was() {
+    let (ledger, orders) = (Memory::default(), name("orders"));
+    floe::ledger::retire(&ledger, &orders, floe::UnixMillis::new(1)).unwrap();
+    let floe = Floe::open(ledger.clone()).unwrap();
+    let define = |definition| floe.define(&orders, definition, &NameOptions::default()).map(drop);
+    assert!(matches!(define(&Definition::SEGMENT), Err(DefineError::Retired { .. })));
+    assert_eq!(floe.stored(&orders).unwrap(), None);
+    ledger.bind(&orders, &Definition::Counter.to_string(), true).unwrap();
+    assert!(matches!(define(&Definition::SEGMENT), Err(DefineError::Retired { .. })));
+}

@@ -43,6 +43,18 @@ fn a_slot_on_a_realm_with_room_costs_one_trip() {
     assert!(rig.calls.is_empty());
 }
 
+/// Others compare it with IDs and windows, which go by the steady clock too.
+#[test]
+fn the_note_of_a_slot_has_the_steady_time_at_which_it_was_taken() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let stream = rig.twitter();
+    let steady = rig.clock.look().stamp.time();
+    rig.hands.set(-300);
+    rig.mint(&stream);
+    let note: Owner = rig.reserve().1.note.unwrap().parse().unwrap();
+    assert_eq!((note.since, rig.hands.read().wall), (Some(steady), steady.plus(-300)));
+}
+
 #[test]
 fn every_slot_is_probed_once_in_an_order_of_its_own_with_a_fresh_token() {
     let (mut orders, mut strides) = (HashSet::new(), HashSet::new());
