@@ -32,6 +32,11 @@ fn keys_are_paths_that_people_can_read() {
         assert_eq!(path_of(&below, key).as_ref(), path);
         assert_eq!(key_of(&below, &Path::parse(path).unwrap()).as_deref(), Some(key));
     }
+    // A dot for which its part has no room, after 198 bytes and one more.
+    let dotted = format!("mark/shop/n/{}a.", "%".repeat(66));
+    let path = path_of(&below, &dotted);
+    assert!(path.as_ref().ends_with("25a=/=2e"), "{path}");
+    assert_eq!(key_of(&below, &path).as_deref(), Some(&*dotted));
     let long = path_of(&below, &format!("mark/shop/n/{}", "%".repeat(70)));
     let (first, rest) = ("=25".repeat(66), "=25".repeat(4));
     assert_eq!(long.as_ref(), format!("floe/ids/mark/shop/n/{first}=/{rest}"));
