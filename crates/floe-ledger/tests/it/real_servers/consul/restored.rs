@@ -24,6 +24,16 @@ fn index(server: &Consul, key: &str) -> u64 {
     line.trim().parse().unwrap()
 }
 
+/// Writes something else until it has this index.
+fn reach(server: &Consul, wanted: u64) {
+    let mut last = 0;
+    while last < wanted {
+        // The same text would not be a write.
+        server.control(&["kv", "put", "other", &last.to_string()]);
+        last = index(server, "other");
+    }
+}
+
 #[test]
 fn an_index_that_goes_back_stops_the_ledger() {
     let server = Consul::start(&[]);
@@ -57,6 +67,32 @@ fn an_index_below_one_that_was_read_stops_the_ledger() {
     says(&text, &["is at index", "lost writes", "marks raise"]);
 }
 
+/// Its next write has the very index of the last one that this ledger has seen.
+#[test]
+fn an_index_that_comes_a_second_time_stops_the_ledger() {
+    let server = Consul::start(&[r#""disable_coordinates":true"#]);
+    // A server writes something of its own now and then, and may take the wanted index.
+    let met = (1..=5).any(|slot| {
+        let ledger = open(&url(server.port(), ""));
+        got(&*ledger, &ask(5));
+        copy(&server, "data", "backup");
+        for _ in 0..60 {
+            got(&*ledger, &ask(5));
+        }
+        let seen = index(&server, "floe/mark/test/n/orders");
+        copy(&server, "backup", "data");
+        reach(&server, seen - 1);
+        let answer = ledger.reserve(&Reserve { key: Key::slot(10, slot), ..ask(5) });
+        if index(&server, &format!("floe/mark/test/s/10/{slot}")) != seen {
+            return false;
+        }
+        let Err(LedgerError::Unfit(text)) = answer else { panic!("a range was handed out: {answer:?}") };
+        says(&text, &[&format!("is at index {seen}, and was at {seen} before"), "marks raise"]);
+        true
+    });
+    assert!(met, "no write came to have the index");
+}
+
 #[test]
 fn another_record_that_came_to_have_the_same_index_is_told_apart() {
     let server = Consul::start(&[r#""disable_coordinates":true"#]);
@@ -70,12 +106,7 @@ fn another_record_that_came_to_have_the_same_index_is_told_apart() {
         let wanted = index(&server, record);
         copy(&server, "backup", "data");
         let other = open(&url(server.port(), ""));
-        let mut last = 0;
-        while last < wanted - 1 {
-            // The same text would not be a write.
-            server.control(&["kv", "put", "other", &last.to_string()]);
-            last = index(&server, "other");
-        }
+        reach(&server, wanted - 1);
         let (start, more) = got(&*other, &ask(1_000));
         if index(&server, record) != wanted {
             return false;
