@@ -267,6 +267,22 @@ pub(super) mod tests {
         assert!(matches!(older, Err(Trouble::Ledger(LedgerError::Unfit(_)))), "{older:?}");
     }
 
+    /// Others may have written between the two.
+    #[tokio::test]
+    async fn the_last_of_the_replies_to_one_call_is_the_highest() {
+        let heard = Arc::default();
+        let [(mut first, mut its), (mut second, mut others)] = [link(&heard).await, link(&heard).await];
+        let exists = || Request::Exists { path: "/floe" };
+        let requests = [Request::All(vec![exists()]), exists()];
+        let (replies, ()) = tokio::join!(first.settle(&requests), async {
+            answer(&mut its, 7).await;
+            answer(&mut its, 9).await;
+        });
+        assert_eq!(replies.unwrap().len(), 2);
+        let (older, ()) = tokio::join!(ask(&mut second), answer(&mut others, 8));
+        assert!(matches!(older, Err(Trouble::Ledger(LedgerError::Unfit(_)))), "{older:?}");
+    }
+
     /// It refuses the write by itself, and may be behind the server of another connection.
     #[tokio::test]
     async fn a_server_that_has_too_much_to_do_has_lost_nothing() {
