@@ -158,13 +158,16 @@ mod tests {
     fn who_waits_is_woken_once_for_each_trouble_and_may_look_at_it() {
         let shared = Arc::new(SharedCursor::new(0, Arc::default()));
         let looks = Arc::new(Looks { shared: Arc::clone(&shared), looked: AtomicU32::new(0) });
-        let away = || Some(BlockReason::Exhausted("away".to_owned()));
-        let told = [away(), away(), None, None, away()].map(|trouble| {
+        let away = || Some(BlockReason::Unavailable { since: UnixMillis::new(1), cause: "away".to_owned() });
+        let full = || Some(BlockReason::Exhausted("full".to_owned()));
+        let apart = || Some(BlockReason::ClockApart("apart".to_owned()));
+        let troubles = [away(), away(), None, None, away(), full(), full(), apart(), apart(), None];
+        let told = troubles.map(|trouble| {
             shared.waiters.add(&Waker::from(Arc::clone(&looks)));
             shared.set_trouble(trouble);
             looks.looked.swap(0, Ordering::Relaxed) > 0
         });
-        assert_eq!(told, [true, false, true, false, true]);
+        assert_eq!(told, [true, false, true, false, true, true, false, true, false, true]);
     }
 
     /// Callers who need no more than what is left, and one who needs more than that, ask before the node has looked.
