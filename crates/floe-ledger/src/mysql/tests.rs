@@ -377,6 +377,23 @@ async fn a_row_that_begins_as_the_end_of_rows_does_is_none() {
     assert_eq!((answers.len(), found), (1, vec![Some(""), Some("b")]));
 }
 
+/// A statement that somebody kills, or that takes too long: a record that comes after it would count as missing.
+#[tokio::test]
+async fn an_error_among_the_rows_is_no_end_of_them() {
+    let killed = b"\xff\x25\x05#70100it was killed";
+    let rows = [
+        &[1, 0, 0, 1, 1][..],
+        &[1, 0, 0, 2, b'a'],
+        &[5, 0, 0, 3, 0xfe, 0, 0, 0, 0],
+        &[2, 0, 0, 4, 1, b'b'],
+        &[u8::try_from(killed.len()).unwrap(), 0, 0, 5],
+        killed,
+    ];
+    let (mut session, _server) = played(&rows.concat()).await;
+    let answers = session.query("SELECT").await.map(|answers| answers.len());
+    assert!(matches!(answers, Err(Error::Server { code: 1317, .. })), "{answers:?}");
+}
+
 /// A ledger's store on a server that lets everybody in, is fit, and then answers each request with the next of these.
 fn on_a_server(says: Vec<Vec<u8>>) -> Mysql {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
