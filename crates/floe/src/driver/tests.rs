@@ -705,17 +705,18 @@ impl Ledger for Gated {
     }
 }
 
+/// Whoever has the node's calls hands them out: one who called the node, or the node's own thread.
+const HAND_OUT: [fn(&Shared); 2] = [
+    |shared| shared.hand_out(take_calls(shared.node()), None),
+    |shared| {
+        shared.turn();
+    },
+];
+
 /// A thread may be long about the first one.
 #[test]
 fn two_calls_that_come_together_wake_two_threads() {
-    // Whoever has them from the node: one who called it, or the node's own thread.
-    let ways: [fn(&Shared); 2] = [
-        |shared| shared.hand_out(take_calls(shared.node()), None),
-        |shared| {
-            shared.turn();
-        },
-    ];
-    for hand_out in ways {
+    for hand_out in HAND_OUT {
         let (ledger, gated) = (Memory::default(), Arc::<(AtomicU32, Mutex<()>)>::default());
         let shared = shared(Gated(ledger.clone(), Arc::clone(&gated)), standing());
         let driver = Driver::new(&shared);
@@ -743,24 +744,26 @@ fn two_calls_that_come_together_wake_two_threads() {
 /// Now they wait for any work, at the latest after the first of the rounds.
 #[test]
 fn two_calls_that_come_together_wake_two_threads_that_had_nothing_to_do() {
-    let gated = Arc::<(AtomicU32, Mutex<()>)>::default();
-    let shared = shared(Gated(Memory::default(), Arc::clone(&gated)), standing());
-    let driver = Driver::new(&shared);
-    let (begun, gate) = &*gated;
-    for _ in 0..2 {
-        let talks = Arc::clone(&shared);
-        lock(&driver.threads).push(thread::spawn(move || talks.talk()));
-    }
-    let key = Key::name(&Name::new("orders").unwrap());
-    for round in 1..=50 {
-        let closed = lock(gate);
-        for from in [1, 2] {
-            shared.node().requests().ask(Purpose::GiveBack, give_back(&key, from));
+    for hand_out in HAND_OUT {
+        let gated = Arc::<(AtomicU32, Mutex<()>)>::default();
+        let shared = shared(Gated(Memory::default(), Arc::clone(&gated)), standing());
+        let driver = Driver::new(&shared);
+        let (begun, gate) = &*gated;
+        for _ in 0..2 {
+            let talks = Arc::clone(&shared);
+            lock(&driver.threads).push(thread::spawn(move || talks.talk()));
         }
-        shared.hand_out(take_calls(shared.node()), None);
-        until(|| begun.load(Ordering::Relaxed) == 2 * round);
-        drop(closed);
-        until(|| shared.node().is_drained());
+        let key = Key::name(&Name::new("orders").unwrap());
+        for round in 1..=50 {
+            let closed = lock(gate);
+            for from in [1, 2] {
+                shared.node().requests().ask(Purpose::GiveBack, give_back(&key, from));
+            }
+            hand_out(&shared);
+            until(|| begun.load(Ordering::Relaxed) == 2 * round);
+            drop(closed);
+            until(|| shared.node().is_drained());
+        }
     }
 }
 
