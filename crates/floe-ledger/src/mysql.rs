@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use floe::UnixMillis;
-use floe::ledger::{LedgerError, Token};
+use floe::ledger::LedgerError;
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 
 use self::connect::Database;
@@ -173,7 +173,7 @@ impl Store for Mysql {
     }
 
     fn settle(&self) -> Result<(), LedgerError> {
-        let sql = statements::settle(Token::random()?);
+        let sql = statements::settle(&stored::settled()?);
         self.remote.call(move |link| Box::pin(async move { link.transact(&sql).await.map(drop) }))
     }
 

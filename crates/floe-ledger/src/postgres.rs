@@ -25,7 +25,7 @@
 use std::ops::Range;
 
 use floe::UnixMillis;
-use floe::ledger::{LedgerError, Token};
+use floe::ledger::LedgerError;
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 use tokio_postgres::Error;
 
@@ -191,8 +191,7 @@ impl Store for Postgres {
     }
 
     fn settle(&self) -> Result<(), LedgerError> {
-        let record = format!("floe 1\nsettled {}\n", Token::random()?.hex());
-        self.ask(&self.statements.settle, &[&record]).map(drop)
+        self.ask(&self.statements.settle, &[&stored::settled()?]).map(drop)
     }
 
     fn time(&self) -> Result<Option<UnixMillis>, LedgerError> {

@@ -33,7 +33,7 @@
 use std::ops::Range;
 
 use floe::UnixMillis;
-use floe::ledger::{LedgerError, Token};
+use floe::ledger::LedgerError;
 use floe::store::{Counting, Entry, Put, Store, Stored, Taken, Version};
 use redis::{FromRedisValue, RedisError, cmd};
 
@@ -270,8 +270,7 @@ impl Store for Redis {
     }
 
     fn settle(&self) -> Result<(), LedgerError> {
-        let record = format!("floe 1\nsettled {}\n", Token::random()?.hex());
-        self.write(&scripts::SETTLE, &self.realm, &["settled", &record]).map(drop)
+        self.write(&scripts::SETTLE, &self.realm, &["settled", &stored::settled()?]).map(drop)
     }
 
     fn time(&self) -> Result<Option<UnixMillis>, LedgerError> {

@@ -31,8 +31,6 @@
 
 use std::ops::Range;
 
-use floe::ledger::Token;
-
 /// Reads a record.
 pub(super) fn get(key: &str) -> String {
     format!("SELECT record FROM floe_record WHERE `key` = {}", text(key))
@@ -101,9 +99,9 @@ pub(super) fn skip(left: &str, at_least: u64) -> String {
     )
 }
 
-/// Writes a record that nobody reads and no list shows.
-pub(super) fn settle(token: Token) -> String {
-    let record = text(&format!("floe 1\nsettled {}\n", token.hex()));
+/// Writes this record, which nobody reads and no list shows.
+pub(super) fn settle(record: &str) -> String {
+    let record = text(record);
     format!(
         "INSERT INTO floe_record (`key`, record) VALUES ({}, {record}) ON DUPLICATE KEY UPDATE record = {record}",
         text("settled")

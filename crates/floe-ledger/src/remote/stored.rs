@@ -1,6 +1,8 @@
 //! A realm in a store that compares and swaps, by the rules that hold for all ledgers.
 
 use floe::ledger::LedgerError;
+#[cfg(any(feature = "mysql", feature = "postgres-no-tls", feature = "redis"))]
+use floe::ledger::Token;
 use floe::store::{Entry, Place, Store, Stored, Version};
 
 use super::realm;
@@ -21,6 +23,12 @@ pub(crate) fn header(id: &str) -> String {
 /// The note that a record of an earlier layout was made, in the realm with this id.
 pub(crate) fn former_note(id: &str) -> String {
     format!("{}made {FORMER_NUMBER}\n", header(id))
+}
+
+/// A record that nobody reads, and that is another one each time, for a store's [`settle`](Store::settle).
+#[cfg(any(feature = "mysql", feature = "postgres-no-tls", feature = "redis"))]
+pub(crate) fn settled() -> Result<String, LedgerError> {
+    Ok(format!("floe 1\nsettled {}\n", Token::random()?.hex()))
 }
 
 /// A line of a record, whatever the text holds.
