@@ -9,6 +9,9 @@ use rustix::process::Signal;
 
 use crate::{Certificates, Home, Server, free_port, output, program};
 
+/// How long an operator's command waits. To flush a write, or to hash a password, takes seconds on a busy machine.
+const PATIENCE: &str = "30s";
+
 /// A member of a cluster, at first the only one.
 pub struct Etcd(Server);
 
@@ -73,7 +76,8 @@ impl Etcd {
         };
         let folder = home.path().to_owned();
         let ready = move |port: u16| {
-            let mut control = control(port, scheme);
+            // Who asks again soon need not wait long.
+            let mut control = control(port, scheme, "1s");
             if scheme == "https" {
                 control.current_dir(&folder).args(["--cacert=signer.pem", "--insecure-skip-tls-verify"]);
                 control.args(["--cert=server.pem", "--key=server.key"]);
@@ -97,13 +101,13 @@ impl Etcd {
     /// The output of a command of etcd's own client, for an operator's commands.
     #[track_caller]
     pub fn control(&self, arguments: &[&str]) -> String {
-        output(control(self.port(), "http").args(arguments))
+        output(control(self.port(), "http", PATIENCE).args(arguments))
     }
 
     /// Whether the conditions of a transaction held, and so its operations were carried out. Both are lines of `etcdctl txn`.
     #[track_caller]
     pub fn transact(&self, conditions: &[String], operations: &[String]) -> bool {
-        let mut command = control(self.port(), "http");
+        let mut command = control(self.port(), "http", PATIENCE);
         let mut client = command.arg("txn").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         // An empty line ends each part; the third, for conditions that do not hold, has nothing in it.
         let part = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
@@ -135,10 +139,11 @@ impl Cluster {
     }
 }
 
-fn control(port: u16, scheme: &str) -> Command {
+/// etcd's client, which gives up after this time.
+fn control(port: u16, scheme: &str, patience: &str) -> Command {
     let mut command = Command::new(program("etcdctl", "FLOE_ETCD", &[], "etcd-client"));
     command.env("ETCDCTL_API", "3").args(["--endpoints", &format!("{scheme}://127.0.0.1:{port}")]);
-    command.args(["--dial-timeout=1s", "--command-timeout=1s"]);
+    command.args([format!("--dial-timeout={patience}"), format!("--command-timeout={patience}")]);
     command
 }
 
