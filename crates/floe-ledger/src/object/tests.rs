@@ -4,6 +4,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
+use object_store::Error;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::client::{ClientOptions, HttpConnector as _, HttpErrorKind, HttpRequestBody};
 use object_store::path::Path;
@@ -12,6 +13,7 @@ use proptest::prelude::*;
 use super::connector::{self, Connector};
 use super::keys::{key_of, path_of};
 use super::url::{Settings, check_signed, signed_with};
+use super::{is_final, is_of_the_clock, whole_cause};
 use crate::OpenError;
 use crate::remote::ssl_mode::{SYSTEM, Verify};
 use crate::remote::tests::golden;
@@ -105,6 +107,28 @@ fn a_file_with_a_secret_that_others_can_read_is_refused_by_every_cloud() {
     set_permissions(file.path(), Permissions::from_mode(0o600)).unwrap();
     let text = asked(&format!("gs://bucket?password_file={path}"));
     assert!(text.contains("cannot be used") && !text.contains("chmod"), "it is no service account: {text}");
+}
+
+/// The stores' own words: to a request whose time is off, and to one whose credentials are wrong.
+#[test]
+fn a_refusal_for_the_time_is_told_from_one_for_the_credentials() {
+    for (words, is_of_time) in [
+        ("<Code>RequestTimeTooSkewed</Code><Message>The difference between the request time and", true),
+        ("Signature expired: 20261201T120000Z is now earlier than 20261201T124500Z", true),
+        ("Signature not yet current: 20261201T140000Z is still later than 20261201T125000Z", true),
+        ("Request date header too old: 'Fri, 04 Oct 2019 18:02:12 GMT'</AuthenticationErrorDetail>", true),
+        ("Invalid JWT: Token must be a short-lived token and in a reasonable timeframe", true),
+        ("<Code>SignatureDoesNotMatch</Code><Message>The request signature we calculated does not", false),
+        ("The MAC signature found in the HTTP request is not the same as any computed signature", false),
+        ("Invalid JWT Signature.", false),
+    ] {
+        let error = Error::PermissionDenied { path: String::new(), source: words.into() };
+        assert_eq!(
+            (is_of_the_clock(&whole_cause(&error)), is_final(&error)),
+            (is_of_time, !is_of_time),
+            "{words}"
+        );
+    }
 }
 
 /// The access key and the session token that a client signs with.

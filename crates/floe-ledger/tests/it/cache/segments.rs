@@ -36,6 +36,25 @@ fn four_requests_are_reserved_at_once_and_more_before_they_run_out() {
 }
 
 #[test]
+fn every_segment_is_held_whatever_its_numbers_look_like() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    let segments = [
+        ("orders", "segment increment=1 offset=1"),
+        ("shifted", "segment increment=2 offset=0"),
+        ("short", "segment increment=1 offset=1 form base62"),
+    ];
+    for (name, text) in segments {
+        assert_eq!(cache.bind(&Name::new(name).unwrap(), text, true).as_deref(), Ok(text));
+        assert_eq!(got(&cache, &numbers(name, 100)), (0, 100));
+    }
+    behind.cut();
+    for (name, _) in segments {
+        assert_eq!(got(&cache, &numbers(name, 100)), (100, 200));
+    }
+}
+
+#[test]
 fn numbers_that_others_reserved_are_stepped_over_and_none_of_ours_is_wasted() {
     let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
     let cache = open(dir.path(), &behind);

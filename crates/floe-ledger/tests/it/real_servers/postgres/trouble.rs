@@ -161,16 +161,19 @@ fn a_session_that_waits_for_no_standby_waits_for_it_with_each_write() {
         ("on", "on"),
         ("remote_apply", "remote_apply"),
     ] {
-        let ledger = open(&url_of_role(&schema, &format!("synchronous_commit = {session}")));
+        let url = url_of_role(&schema, &format!("synchronous_commit = {session}"));
+        let [ledger, other] = [open(&url), open(&url)];
         server.psql(&format!("TRUNCATE {schema}.commits"));
         let name = Name::new(session).unwrap();
         ledger.bind(&name, "a counter", true).unwrap();
         let request = || Reserve { key: Key::name(&name), create: false, ..ask(1) };
-        got(&*ledger, &request());
+        let reserve = request();
+        assert_eq!(got(&*ledger, &reserve), got(&*other, &reserve));
         ledger.count(&request()).unwrap();
         let commits = server.psql(&format!("SELECT waits, count(*) FROM {schema}.commits GROUP BY waits"));
-        // A note that the name was made, its record, a range, and one that is reserved ahead.
-        assert_eq!(commits, format!("{commit}|4"), "of a session with {session}");
+        // A note that the name was made, its record, a range, what follows that range where it was only read, and a range
+        // that is reserved ahead.
+        assert_eq!(commits, format!("{commit}|5"), "of a session with {session}");
     }
 }
 
