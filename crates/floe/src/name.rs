@@ -147,7 +147,8 @@ fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+        | '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 impl fmt::Display for Name {
@@ -164,6 +165,8 @@ impl fmt::Debug for Name {
 
 #[cfg(test)]
 mod tests {
+    use regex_syntax::hir::{Class, HirKind};
+
     use super::*;
 
     #[test]
@@ -188,6 +191,28 @@ mod tests {
         assert!(Name::new(&"a".repeat(128)).is_ok());
         assert_eq!(Name::new(&"a".repeat(129)), Err(NameError::TooLong(129)));
         assert_eq!(Name::new(""), Err(NameError::Empty));
+    }
+
+    /// Against Unicode's own tables.
+    #[test]
+    fn no_name_has_a_character_that_does_not_show() {
+        let class = |class: &str| match regex_syntax::parse(class).unwrap().into_kind() {
+            HirKind::Class(Class::Unicode(class)) => class,
+            other => panic!("{other:?}"),
+        };
+        let mut unseen = class(r"\p{Default_Ignorable_Code_Point}");
+        // Characters that change the text around them and show themselves.
+        let shown = class(r"[\p{Prepended_Concatenation_Mark}\p{Egyptian_Hieroglyphs}]");
+        let mut format = class(r"\p{Format}");
+        format.difference(&shown);
+        unseen.union(&format);
+        let is_unseen =
+            |c: char| unseen.ranges().iter().any(|range| (range.start()..=range.end()).contains(&c));
+        for c in '\0'..=char::MAX {
+            let is_refused = Name::new(&format!("orders{c}")).is_err();
+            let is_other = c.is_control() || c.is_whitespace() || c == '/' || c == NOTE;
+            assert_eq!(is_refused, is_other || is_unseen(c), "{c:?}");
+        }
     }
 
     #[test]
