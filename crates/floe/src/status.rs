@@ -242,11 +242,19 @@ mod tests {
     #[test]
     fn trouble_is_told_from_the_moment_on_at_which_nothing_is_left() {
         let since = UnixMillis::new(7);
-        let gone = || BlockReason::Unavailable { since, cause: "gone".to_owned() };
+        let why = || "why".to_owned();
         assert_eq!(NameState::of(None, 0), NameState::Ready);
-        assert_eq!(NameState::of(Some(gone()), 1), NameState::Ready);
-        let told = NameState::Unavailable { since, cause: "gone".to_owned() };
-        assert_eq!(NameState::of(Some(gone()), 0), told);
+        for (trouble, told) in [
+            (
+                BlockReason::Unavailable { since, cause: why() },
+                NameState::Unavailable { since, cause: why() },
+            ),
+            (BlockReason::Exhausted(why()), NameState::Exhausted(why())),
+            (BlockReason::ClockApart(why()), NameState::ClockApart(why())),
+        ] {
+            assert_eq!(NameState::of(Some(trouble.clone()), 1), NameState::Ready, "{trouble:?}");
+            assert_eq!(NameState::of(Some(trouble), 0), told);
+        }
     }
 
     #[test]

@@ -1105,6 +1105,21 @@ fn scratch_realms_are_left_out_however_many_there_are() {
     assert_eq!(found, others[..4], "the search looks at fewer realms than a test has left behind");
 }
 
+#[test]
+fn a_realm_whose_name_begins_anothers_has_none_of_its_records() {
+    let store = Map::default();
+    let names = ["shop2", "shop", "sho"];
+    let ids = names.map(|realm| {
+        assert_eq!(Place::left_behind(&store, realm), Ok(None), "{realm} was never there");
+        let ledger = store.ledger(realm);
+        assert_eq!((ledger.names("", 9), ledger.list("", "", 9)), (Ok(vec![]), Ok(vec![])), "{realm}");
+        ledger.bind(&Name::new("orders").unwrap(), "a segment", true).unwrap();
+        ledger.realm_id().unwrap()
+    });
+    store.remove("realm/shop");
+    assert_eq!(Place::left_behind(&store, "shop"), Ok(Some(ids[1].clone())), "its records are still there");
+}
+
 fn tokens() -> impl Strategy<Value = Token> {
     any::<[u8; 16]>().prop_filter_map("zero", Token::from_bytes)
 }

@@ -291,10 +291,14 @@ fn what_is_no_answer_of_a_store_proves_nothing() {
     assert_eq!(got(&*ledger, &ask(5)), (0, 5));
     let page = "has a web page in it: this is not an object store, or a proxy stands before it";
     let record = "is not a record of floe's: check what it is, and whether the endpoint is an object store";
-    // A portal's page for every answer; a length that no memory has; a 404 from something that knows no objects.
-    for (mode, to_a_write, to_a_read) in
-        [("page", page, record), ("endless", "", ""), ("nothing", "", ""), ("long error", "", "")]
-    {
+    // A portal's page or words for every answer; a length that no memory has; a 404 from something that knows no objects.
+    for (mode, to_a_write, to_a_read) in [
+        ("page", page, record),
+        ("words", page, record),
+        ("endless", "", ""),
+        ("nothing", "", ""),
+        ("long error", "", ""),
+    ] {
         stub.set(mode);
         // The first is a write, because the record is known. After it the record is not, so the second call looks.
         for words in [to_a_write, to_a_read] {
@@ -304,7 +308,7 @@ fn what_is_no_answer_of_a_store_proves_nothing() {
         stub.set("honest");
         assert_eq!(got(&*ledger, &ask(5)).1 % 5, 0, "{mode}");
     }
-    assert_eq!(got(&*ledger, &ask(5)), (25, 30), "nothing was handed out that was not written");
+    assert_eq!(got(&*ledger, &ask(5)), (30, 35), "nothing was handed out that was not written");
 }
 
 #[test]
@@ -346,6 +350,7 @@ impl Stub {
         let [method, path] = head.split(' ').take(2).collect::<Vec<_>>().try_into().unwrap();
         let (status, length, body) = match self.mode.lock().unwrap().as_str() {
             "page" => ("200 OK", None, b"<html>log in, please</html>".to_vec()),
+            "words" => ("200 OK", None, b"{\"login\":\"please\"}".to_vec()),
             "endless" => ("200 OK", Some(1_000_000_000_000_u64), b"x".repeat(100_000)),
             "nothing" => ("404 Not Found", None, b"<html>nothing is here</html>".to_vec()),
             "long error" => ("501 Not Implemented", None, b"x".repeat(10_000_000)),
