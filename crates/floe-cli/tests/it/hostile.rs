@@ -140,9 +140,10 @@ fn outcome(stand: &Stand, wire: &Wire, case: &Case) -> Result<(), String> {
     let _ = stream.write_all(&case.bytes);
     match case.outcome {
         Outcome::Says(needle) => until_said(&mut stream, needle),
-        Outcome::Ends(needle) | Outcome::Waits(needle) => {
+        Outcome::Ends(needle) | Outcome::Closes(needle) | Outcome::Waits(needle) => {
             let said = until_closed(&mut stream)?;
-            match contains(&said, needle) && !contains(&said, wire.answer) {
+            let may_be_answered = matches!(case.outcome, Outcome::Closes(_));
+            match contains(&said, needle) && (may_be_answered || !contains(&said, wire.answer)) {
                 true => Ok(()),
                 false => Err(format!("closed, but after \"{}\"", said.escape_ascii())),
             }

@@ -4,6 +4,7 @@
 //! it again only when a later second begins. So each thread makes its date when it starts: a clock that steps back later does no harm.
 //! A server that starts before 1970 has none. Until the clock is set right, it refuses requests that need hyper's HTTP/1.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::pin;
@@ -18,13 +19,18 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
-/// Whether a thread began before 1970, and so without a date.
+/// Whether a thread that serves began before 1970, and so without a date.
 static WITHOUT: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Whether this thread did. If it only waits for the ledger, that does no harm.
+    static BEGAN_WITHOUT: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Makes hyper's date of this thread. To be called when a thread of the server begins.
 pub(crate) fn make() {
     if is_before_1970() {
-        WITHOUT.store(true, Ordering::Relaxed);
+        BEGAN_WITHOUT.set(true);
         return;
     }
     // A connection that is at its end as it begins.
@@ -34,8 +40,11 @@ pub(crate) fn make() {
     let _ = pin!(connection).poll(&mut Context::from_waker(Waker::noop()));
 }
 
-/// Whether hyper may have no date to serve HTTP/1 with.
+/// Whether hyper may have no date to serve HTTP/1 with. To be called by a thread that serves.
 pub(super) fn is_missing() -> bool {
+    if BEGAN_WITHOUT.get() {
+        WITHOUT.store(true, Ordering::Relaxed);
+    }
     WITHOUT.load(Ordering::Relaxed) && is_before_1970()
 }
 
