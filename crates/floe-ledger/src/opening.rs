@@ -265,6 +265,18 @@ mod tests {
     }
 
     #[test]
+    fn a_first_start_that_may_make_nothing_is_told_what_to_leave_out() {
+        let shop = Opening::of("shop");
+        for (opening, way_out) in [
+            (shop.clone().existing(), "leave --existing and create = false out"),
+            (shop.realm_id("0123"), "leave realm_id out"),
+        ] {
+            let text = opening.not_made("the file is missing").to_string();
+            assert!(text.contains(way_out), "{text}");
+        }
+    }
+
+    #[test]
     fn whoever_named_a_realm_is_told_of_no_other() {
         let others = || Ok::<_, LedgerError>(vec!["games".to_owned()]);
         for (opening, is_told) in [

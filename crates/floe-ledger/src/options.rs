@@ -125,3 +125,33 @@ pub(crate) fn duration(text: &str) -> Option<Duration> {
         .find_map(|(unit, ms)| text.strip_suffix(unit).map(|number| (number, ms)))?;
     number.parse::<u64>().ok()?.checked_mul(unit_ms).map(Duration::from_millis)
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_first_line_of_a_password_file_is_the_password_and_is_not_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("password");
+        for (text, password) in [
+            ("first\nsecond\n", Some("first")),
+            ("first", Some("first")),
+            ("", None),
+            ("\n", None),
+            ("\nsecond\n", None),
+        ] {
+            fs::write(&file, text).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+            match (password_from(&file), password) {
+                (Ok(found), Some(password)) => assert_eq!(found, password),
+                (Err(OpenError::Asked(error)), None) => {
+                    assert!(error.contains("is empty"), "{text:?}: {error}");
+                }
+                (found, _) => panic!("{text:?}: {found:?}"),
+            }
+        }
+    }
+}

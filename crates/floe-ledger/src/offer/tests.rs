@@ -138,6 +138,30 @@ fn a_caller_is_told_of_the_other_realms_that_it_sees_alone() {
     assert!(told(none).is_empty());
 }
 
+/// Without the part that it does not know, a floe would do what nobody asked for.
+#[test]
+fn a_question_with_a_field_that_is_not_known_is_refused_as_a_whole() {
+    let (offer, _) = offer();
+    let id = say(&offer, "shop", None, enter(false)).realm_id.unwrap();
+    let outcome =
+        |question: &str| offer.answer("shop", |_| true, question.as_bytes()).map(|answered| answered.outcome);
+    let mut taken = Vec::new();
+    let wanted = r#""key":"s/10/7","floor":0,"count":5,"max_mark":0,"token":"07070707070707070707070707070707","create":true,"note":null"#;
+    for (call, first) in [
+        (r#"{"names":{"after":"","limit":1}}"#.to_owned(), r#""after""#),
+        (format!(r#"{{"reserve":{{{wanted}}}}}"#), r#""key""#),
+        (format!(r#"{{"count":{{{wanted}}}}}"#), r#""key""#),
+    ] {
+        let question = format!(r#"{{"nonce":"7","realm_id":"{id}","servers":1,"call":{call}}}"#);
+        for field in [r#""nonce""#, first] {
+            let more = question.replacen(field, &format!(r#""only_if":7,{field}"#), 1);
+            taken.extend(outcome(&more).is_ok().then_some(more));
+        }
+        assert_eq!(outcome(&question), Ok("ok"), "{question}");
+    }
+    assert_eq!(taken, [""; 0]);
+}
+
 /// A longer one could grow beyond what a caller reads of an answer.
 #[test]
 fn one_call_lists_a_page_and_no_more() {

@@ -82,6 +82,8 @@ pub(crate) async fn share<T, E>(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     /// Two calls may connect at once, and each has to find the one server that is there.
@@ -101,6 +103,14 @@ mod tests {
             assert_eq!(tried, ["a", "b", "c"]);
         }
         assert_eq!(turn.through(&[]).count(), 0);
+    }
+
+    #[test]
+    fn processes_do_not_all_begin_at_the_same_server() {
+        let all = ["a", "b", "c"].map(|host| Endpoint::new(host, 1).unwrap());
+        let firsts = (0..100).map(|_| Turn::anywhere().through(&all).next().unwrap().host.clone());
+        let firsts: BTreeSet<String> = firsts.collect();
+        assert!(firsts.len() > 1, "{firsts:?}");
     }
 
     #[tokio::test]

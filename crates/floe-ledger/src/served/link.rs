@@ -223,6 +223,25 @@ mod tests {
             matches!(&outcome, Err(LedgerError::Unavailable(text)) if text.contains("answers another question")),
             "{outcome:?}"
         );
+        let outcome = told(|said| Said { answer: Answer::Clock(None), ..said });
+        assert!(
+            matches!(&outcome, Err(LedgerError::Unavailable(text)) if text.contains("something that was not asked")),
+            "{outcome:?}"
+        );
+        // A server that cannot open the realm answers for none, and says why.
+        for (by, error) in [
+            (
+                (|said| Said { realm_id: None, answer: Answer::Unavailable("down".to_owned()), ..said })
+                    as fn(Said) -> Said,
+                LedgerError::Unavailable("down".to_owned()),
+            ),
+            (
+                |said| Said { realm_id: None, answer: Answer::Unfit("emptied".to_owned()), ..said },
+                LedgerError::Unfit("emptied".to_owned()),
+            ),
+        ] {
+            assert_eq!(told(by), Err(error));
+        }
         assert_eq!(told(honest), Ok(Reply::Got { start: 0, end: 5, previous_mark: 0 }));
     }
 
@@ -309,6 +328,20 @@ mod tests {
                 assert!(head.contains(part), "`{part}` is not in: {head}");
             }
             assert_eq!(*servers, 3);
+        }
+    }
+
+    /// A name may hold what has a meaning in a path.
+    #[test]
+    fn the_realm_is_one_part_of_the_path_whatever_its_name() {
+        for (realm, path) in [("50%25?a=b#c", "50%2525%3Fa%3Db%23c"), ("*ü", "%2A%C3%BC")] {
+            let (store, heads) = (Memory::default(), Arc::new(Mutex::new(Vec::new())));
+            let noted = Arc::clone(&heads);
+            let see = move |head: &str, _: &[u8]| noted.lock().unwrap().push(head.to_owned());
+            let server = seen(Offer::new(move |_| Ok(Box::new(store.clone()))), see, |said| said);
+            drop(open_as(&[server], &Opening::of(realm)).unwrap());
+            let heads = heads.lock().unwrap();
+            assert!(heads[0].starts_with(&format!("POST /v1/ledger/{path} HTTP/")), "{realm}: {heads:?}");
         }
     }
 

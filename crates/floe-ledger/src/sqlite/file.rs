@@ -503,6 +503,41 @@ mod tests {
         }
     }
 
+    /// Such a file system may renumber its files, so another inode shows no copy there.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_on_a_network_file_system_is_refused_unless_it_is_a_ledger_and_that_is_allowed() {
+        use super::super::Sqlite;
+
+        let dir = TempDir::new().unwrap();
+        let on_nfs = fs::canonicalize(dir.path()).unwrap();
+        ON_NFS.set(Some(on_nfs.clone()));
+        let refused = |opened: Result<(), OpenError>, way_out: &str| match opened {
+            Err(OpenError::Ledger(LedgerError::Unfit(text))) => {
+                assert!(text.contains("is on NFS") && text.contains(way_out), "{text}");
+                assert_eq!(fs::read_dir(&on_nfs).unwrap().count(), 0, "a file was made");
+            }
+            other => panic!("{other:?}"),
+        };
+        let path = on_nfs.join("ids.db");
+        refused(Sqlite::builder().at(&path).map(drop), "network_filesystem=allow");
+        #[cfg(feature = "cache")]
+        {
+            let cache = crate::Cache::builder(&on_nfs)
+                .before_ledger("behind:", || Ok(Box::new(floe::ledger::Memory::default())));
+            refused(cache.map(drop), "a cache is of one machine");
+        }
+        let allowed = || Sqlite::builder().network_filesystem(true).at(&path).map(drop);
+        assert_eq!(allowed(), Ok(()));
+        let inode = || fs::metadata(&path).unwrap().ino();
+        let before = inode();
+        // Made beside the first one, which has its inode meanwhile.
+        fs::copy(&path, on_nfs.join("copy.db")).unwrap();
+        fs::rename(on_nfs.join("copy.db"), &path).unwrap();
+        assert_ne!(inode(), before);
+        assert_eq!(allowed(), Ok(()));
+    }
+
     /// SQLite puts its files beside the one that the link leads to.
     #[cfg(target_os = "linux")]
     #[test]

@@ -284,6 +284,17 @@ mod tests {
         assert_eq!(OPEN.get(), 1);
     }
 
+    /// Two processes may find that a ledger of an older floe has no table, and each makes it.
+    #[test]
+    fn a_table_that_another_process_has_made_and_written_stays_as_it_is() {
+        let connection = Connection::open_in_memory().unwrap();
+        make(&connection).unwrap();
+        connection.execute("UPDATE turn SET stamp = ?1", [stamp(9, 7)]).unwrap();
+        make(&connection).unwrap();
+        let stored = connection.query_row("SELECT stamp FROM turn", [], |row| row.get::<_, Vec<u8>>(0));
+        assert_eq!(read(&stored.unwrap()), Some((9, 7)));
+    }
+
     /// One process may read the page while another one writes it.
     #[test]
     fn a_page_that_is_half_written_is_read_again_and_one_that_stays_so_was_put_back() {

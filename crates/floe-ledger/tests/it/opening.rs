@@ -1,6 +1,6 @@
 //! URLs, realms, and what is refused before anything is touched.
 
-use floe_ledger::{DEFAULT_REALM, OpenError, Opening, Sqlite, open_in};
+use floe_ledger::{DEFAULT_REALM, OpenError, Opening, Sqlite, check_scheme, open_in};
 use tempfile::TempDir;
 
 use crate::{ask, entries, got, says};
@@ -28,6 +28,47 @@ const NOT_HERE: &[&str] = &[
     #[cfg(not(feature = "consul"))]
     "consul",
 ];
+
+/// Every spelling of a scheme that this build has.
+const HERE: &[&str] = &[
+    "memory",
+    "sqlite",
+    #[cfg(feature = "mysql")]
+    "mysql",
+    #[cfg(feature = "mysql")]
+    "mariadb",
+    #[cfg(feature = "postgres-no-tls")]
+    "postgres",
+    #[cfg(feature = "postgres-no-tls")]
+    "postgresql",
+    #[cfg(feature = "redis")]
+    "redis",
+    #[cfg(feature = "redis")]
+    "rediss",
+    #[cfg(feature = "etcd")]
+    "etcd",
+    #[cfg(feature = "zookeeper")]
+    "zookeeper",
+    #[cfg(feature = "object-store")]
+    "s3",
+    #[cfg(feature = "object-store")]
+    "gs",
+    #[cfg(feature = "object-store")]
+    "az",
+    #[cfg(feature = "served")]
+    "floe",
+    #[cfg(feature = "dynamodb")]
+    "dynamodb",
+    #[cfg(feature = "consul")]
+    "consul",
+];
+
+#[test]
+fn a_ledger_is_found_by_every_spelling_of_its_scheme() {
+    for scheme in HERE {
+        assert_eq!(check_scheme(&format!("{scheme}:")), Ok(()), "{scheme}");
+    }
+}
 
 #[test]
 fn a_scheme_that_is_not_here_gets_the_list_of_those_that_are() {
@@ -93,6 +134,16 @@ fn a_url_that_cannot_be_right_is_refused() {
     }
 }
 
+/// Ledgers behind a network.
+const REMOTE: &[&str] = &[
+    #[cfg(feature = "postgres-no-tls")]
+    "postgres://floe@127.0.0.1:1/ids",
+    #[cfg(feature = "redis")]
+    "redis://127.0.0.1:1",
+    #[cfg(feature = "served")]
+    "floe://:floe_1@127.0.0.1:1",
+];
+
 #[test]
 fn a_realm_follows_the_rules_for_names() {
     let dir = TempDir::new().unwrap();
@@ -100,6 +151,10 @@ fn a_realm_follows_the_rules_for_names() {
     for realm in ["", "two words", "a/b", "new\nline", &"x".repeat(300), "a*b", "*", "**a", "*two words"] {
         says(&refused(&url, realm), &["cannot be a realm"]);
         says(&refused("memory:", realm), &["cannot be a realm"]);
+        // Nobody listens there, and nobody is asked.
+        for url in REMOTE {
+            says(&refused(url, realm), &["cannot be a realm"]);
+        }
     }
     assert_eq!(entries(dir.path()), Vec::<String>::new());
 }

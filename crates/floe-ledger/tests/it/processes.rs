@@ -245,15 +245,20 @@ fn the_witness_of_a_ledger_of_another_user_is_the_one_of_who_makes_it() {
 }
 
 #[test]
-fn a_wal_that_is_read_only_is_refused() {
+fn a_wal_or_its_shared_memory_that_is_read_only_is_refused() {
     let dir = used();
     give_away(dir.path());
     give_away(&dir.path().join("ids.db"));
-    let wal = dir.path().join("ids.db-wal");
-    fs::write(&wal, "").unwrap();
-    allow(&wal, 0o444);
-    says(&errors_without_rights(dir.path()), &["ids.db-wal is read-only for this user", "ls -l"]);
-    fs::remove_file(&wal).unwrap();
+    let files = ["-wal", "-shm"].map(|suffix| dir.path().join(format!("ids.db{suffix}")));
+    for (read_only, suffix) in files.iter().zip(["-wal", "-shm"]) {
+        for file in &files {
+            fs::write(file, "").unwrap();
+            allow(file, if file == read_only { 0o444 } else { 0o666 });
+        }
+        let text = format!("ids.db{suffix} is read-only for this user");
+        says(&errors_without_rights(dir.path()), &[&text, "ls -l"]);
+        files.iter().for_each(|file| fs::remove_file(file).unwrap());
+    }
     assert_eq!(got(&reopened(&dir), &ask(1)), (100, 101), "nothing was changed");
 }
 

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::files::{checkpointed, copy_over, put_back};
 use crate::processes::{allow, give_away, lines, range, start};
-use crate::{ask, got, says};
+use crate::{ask, entries, got, says};
 
 fn open(path: &Path) -> Result<Sqlite, LedgerError> {
     Sqlite::open(path).map_err(|error| match error {
@@ -262,6 +262,17 @@ fn a_database_that_is_gone_beside_its_witness_is_missed() {
     fs::remove_file(beside(&path, "-witness")).unwrap();
     assert!(floe_ledger::sqlite::is_new(&path));
     assert_eq!(got(&open(&path).unwrap(), &ask(1)), (0, 1));
+}
+
+#[test]
+fn a_database_that_is_gone_is_missed_beside_each_file_that_it_leaves() {
+    for suffix in ["-wal", "-journal", "-witness"] {
+        let dir = TempDir::new().unwrap();
+        let path = dir.path().join("ids.db");
+        fs::write(beside(&path, suffix), "").unwrap();
+        unfit(&path, &["ids.db is gone", &format!("ids.db{suffix} is still there")]);
+        assert_eq!(entries(dir.path()), [format!("ids.db{suffix}")]);
+    }
 }
 
 #[test]

@@ -266,6 +266,10 @@ fn the_last_day_of_a_name_is_remembered_and_one_of_which_nothing_was_heard_is_no
     bind(&cache, lasts.as_str());
     assert_eq!(days(&cache), [Some(Some(day)), Some(None), Some(None)]);
     behind.cut();
+    assert_eq!(days(&cache), [Some(Some(day)), Some(None), None]);
+    let asked = behind.asked();
+    assert_eq!(ends_on(&cache, lasts), Ok(None));
+    assert_eq!(behind.asked(), asked, "it is known by now that nobody answers");
     for cache in [cache, open(dir.path(), &behind)] {
         assert_eq!(days(&cache), [Some(Some(day)), Some(None), None]);
     }

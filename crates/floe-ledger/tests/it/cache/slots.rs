@@ -70,11 +70,13 @@ fn time_is_added_before_it_runs_out_and_without_a_gap() {
         assert_eq!(portions(), 1, "more than half is left");
     }
     let half = NOW + HOUR / 2;
-    got(&cache, &window(7, half));
+    got(&cache, &Reserve { note: Some("renamed".to_owned()), ..window(7, half) });
     until("more time", || behind.store.list("s/", "", 1).unwrap()[0].mark == NOW + 2 * HOUR);
     until("the cache to take it in", || cache.at_hand(10)[0].end == NOW + 2 * HOUR);
     let added = behind.reserves().pop().unwrap();
     assert_eq!((added.floor, added.max_mark), (NOW + HOUR, NOW + HOUR));
+    // The shared ledger says who has the slot now.
+    assert_eq!(behind.store.list("s/", "", 1).unwrap()[0].note.as_deref(), Some("renamed"));
     // A window across the boundary is one range.
     let before = NOW + HOUR - 10_000;
     let range = got(&cache, &Reserve { max_mark: before, ..window(7, before) });
