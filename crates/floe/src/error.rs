@@ -81,8 +81,8 @@ pub enum StopReason {
     Clock,
     /// The ledger went backwards, lost records, or is another ledger. An operator has to look at it.
     Ledger,
-    /// Another reason, which the cause gives: the operating system has no randomness, a registered kind misbehaves, or
-    /// floe has a bug.
+    /// Another reason, which the cause gives: the operating system has no randomness, a registered kind misbehaves, a
+    /// dated name's mark lies past the calendar, or floe has a bug.
     Other,
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::ClockState;
 use crate::definition::Definition;
-use crate::error::MintError;
+use crate::error::{MintError, StopReason, Stopped};
 use crate::ledger::{LedgerError, Reply};
 use crate::name::Name;
 use crate::shared_cursor::BlockReason;
@@ -137,7 +137,7 @@ pub enum NameState {
     /// This machine's clock went back too far, or shows a time that the name cannot use. The text says how far, or
     /// which time. The name mints again when the clock is right.
     ClockRefused(String),
-    /// Uniqueness is at stake; the text says why.
+    /// Uniqueness is at stake, or no later ID can be written; the text says why.
     Stopped(String),
 }
 
@@ -146,6 +146,9 @@ impl NameState {
     pub(crate) fn barred(error: MintError) -> Self {
         match error {
             MintError::Exhausted(cause) => Self::Exhausted(cause),
+            MintError::Stopped(Stopped { reason, cause }) if reason != StopReason::Clock => {
+                Self::Stopped(cause)
+            }
             // Trouble with the time is temporary.
             error => Self::ClockRefused(error.to_string()),
         }
@@ -272,5 +275,19 @@ mod tests {
         assert_eq!((granted, refused, errors), (3, 1, 1));
         assert_eq!(latency, [2, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
         assert_eq!(latency_sum_micros, 2_000_202);
+    }
+
+    /// Metrics have these bounds in their labels, and queries name them.
+    #[test]
+    fn each_bound_of_a_latency_is_the_longest_of_its_own_bucket() {
+        let bounds = [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000, 250_000, 1_000_000];
+        for (at, bound) in bounds.into_iter().enumerate() {
+            let calls = Calls::default();
+            for micros in [bound, bound + 1] {
+                calls.record(&Ok(Reply::Got { start: 0, end: 1, previous_mark: 0 }), micros);
+            }
+            let latency = calls.snapshot().latency;
+            assert_eq!((latency[at], latency[at + 1]), (1, 1), "{bound}: {latency:?}");
+        }
     }
 }

@@ -139,6 +139,31 @@ fn a_registered_kind_is_not_made_of_settings() {
 }
 
 #[test]
+fn what_is_wrong_with_the_settings_of_a_nanoid_is_said_of_the_setting() {
+    let nanoid = |settings: &[Said<'_>]| wrong("nanoid".parse().unwrap(), settings);
+    for length in ["0", "64", "many"] {
+        assert_eq!(nanoid(&[("length", &length), ("alphabet", &"0123456789")]), ["length"], "{length}");
+    }
+    for alphabet in ["", "a", "aa", "a b"] {
+        assert_eq!(nanoid(&[("length", &12), ("alphabet", &alphabet)]), ["alphabet"], "{alphabet:?}");
+    }
+}
+
+#[test]
+fn a_setting_that_a_configuration_must_have_says_what_to_write() {
+    let settings = Kind::ALL.iter().flat_map(|kind| kind.settings());
+    let required: Vec<_> = settings.filter_map(|setting| Some((setting.key, setting.missing?))).collect();
+    assert_eq!(required.iter().map(|(key, _)| *key).collect::<Vec<_>>(), ["layout", "zone", "digits"]);
+    for ((key, said), part) in required.into_iter().zip([
+        "write a preset such as \"twitter\"",
+        "in which time zone a day begins, such as \"Asia/Shanghai\"",
+        "how many digits the counter has, 1 to 10",
+    ]) {
+        assert!(said.starts_with("it is missing: ") && said.contains(part), "{key}: {said}");
+    }
+}
+
+#[test]
 fn a_kind_says_what_its_ids_are() {
     let counted = |word: &str| matches!(word, "segment" | "counter" | "dated");
     let timed = |word: &str| matches!(word, "snowflake" | "dated" | "uuid7" | "ulid" | "objectid" | "ksuid");
@@ -222,6 +247,7 @@ fn a_form_is_left_out_only_where_the_numbers_are_written_so_anyway() {
         formed.form().map(ToString::to_string)
     };
     assert_eq!(formed(Definition::Counter, "decimal"), None);
+    assert_eq!(formed(Layout::JAVASCRIPT.into(), "decimal"), None, "it has bits to spare");
     assert_eq!(formed(Definition::Counter, "decimal bits=16").as_deref(), Some("decimal bits=16"), "it ends");
     assert!(formed(of("uuid4"), "decimal bits=128").is_some(), "a UUID is no number");
     assert!(formed(Definition::Counter, "base62").is_some());
@@ -243,11 +269,24 @@ fn a_name_begins_where_its_form_can_write_the_first_number_and_nowhere_else() {
 }
 
 #[test]
+fn only_a_segment_and_a_counter_have_positions_and_only_up_to_their_last_number() {
+    let dated = DatedShape::new("UTC", 6, "", Overflow::Refuse).unwrap();
+    for definition in [Layout::TWITTER.into(), Definition::Dated(dated), of("uuid4"), tagged()] {
+        assert_eq!((definition.position_of(7), definition.number_at(7)), (None, None), "{definition}");
+        assert_eq!(definition.begin_position(7), Err(NoPosition::Uncounted(definition.kind())));
+    }
+    let even = of("segment increment=2 offset=2");
+    assert_eq!(even.begin_position(MAX_MARK - 1), Ok(MAX_MARK / 2 - 1));
+    assert_eq!(even.begin_position(MAX_MARK), Err(NoPosition::UsedUp(MAX_MARK)));
+}
+
+#[test]
 fn a_text_that_breaks_a_kinds_rules_is_no_definition() {
     for text in [
         "segment increment=0 offset=1",
         "segment increment=1 offset=4294967297",
         "uuid7 colour=red",
+        "uuid7 time=coarse",
         "nanoid length=12 colour=red",
     ] {
         assert!(text.parse::<Definition>().is_err(), "{text}");

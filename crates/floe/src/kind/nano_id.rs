@@ -1,7 +1,7 @@
 //! Minting NanoIDs.
 
 use floe_id::inspect::Reading;
-use floe_id::kind::{NanoId, NanoIdFormat};
+use floe_id::kind::{NanoId, NanoIdFormat, NanoIdFormatError};
 
 use super::random::Random;
 use super::{Mint, MintError, as_texts};
@@ -46,7 +46,11 @@ fn define(given: &Given, complain: Complain<'_>) -> Option<Properties> {
         .with("length", &length.to_string())
         .and_then(|properties| properties.with("alphabet", alphabet));
     let checked = properties.and_then(|properties| format(&properties).map(|_| properties));
-    checked.map_err(|error| complain("alphabet", error.to_string())).ok()
+    let wrong = |error: &DefinitionError| match error {
+        DefinitionError::NanoId(NanoIdFormatError::Length(_)) => "length",
+        _ => "alphabet",
+    };
+    checked.map_err(|error| complain(wrong(&error), error.to_string())).ok()
 }
 
 /// The format that the properties describe.

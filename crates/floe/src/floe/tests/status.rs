@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::clock::ClockState;
-use crate::error::MintError;
+use crate::definition::{DateFormat, Overflow, PERIOD_BITS};
+use crate::error::{MintError, StopReason};
 use crate::generator::Outcome;
 use crate::manual::Op;
 use crate::manual::tests::{BEGIN, Rig, poll};
@@ -153,6 +154,39 @@ fn an_outage_of_the_ledger_is_told_of_a_slot_whose_window_is_over() {
     assert!(matches!(slot().trouble, Some(NameState::Unavailable { .. })));
 }
 
+/// The ledger may come back, and nothing is minted all the same.
+#[test]
+fn a_refused_clock_is_told_before_an_outage_of_the_ledger() {
+    let rig = Rig::new();
+    let orders = rig.floe.snowflake("orders", Layout::TWITTER).unwrap();
+    assert_eq!(orders.try_mint(), Ok(Outcome::NeedWindow));
+    let mut calls = rig.manual.turn().calls;
+    while let Some(call) = calls.pop_front() {
+        match call.op {
+            Op::Clock => rig.manual.answer_clock(call.id, Ok(None)),
+            _ => rig.manual.answer(call.id, Err(LedgerError::Unavailable("gone".to_owned()))),
+        }
+        calls.extend(rig.manual.turn().calls);
+    }
+    assert!(matches!(rig.told("orders").state, NameState::Unavailable { .. }));
+    rig.clock.step_to(BEGIN.plus(-5 * 3_600_000));
+    assert!(matches!(rig.told("orders").state, NameState::ClockRefused(_)));
+}
+
+/// No clock that is set right would make it mint again.
+#[test]
+fn a_dated_name_whose_mark_lies_past_the_calendar_is_told_as_stopped() {
+    let rig = Rig::new();
+    let shape = DatedShape::new("UTC", 6, "", Overflow::Refuse).unwrap();
+    let invoice = rig.floe.dated("invoice", shape).unwrap();
+    let last = DateFormat::Day.number_of(jiff::civil::date(9999, 12, 31)).unwrap();
+    rig.floe.ledger().raise(&Key::name(&name("invoice")), (last + 1) << PERIOD_BITS).unwrap();
+    let minted = rig.block_on(invoice.mint_async());
+    let Err(MintError::Stopped(stopped)) = minted else { panic!("{minted:?}") };
+    assert_eq!(stopped.reason, StopReason::Other);
+    assert_eq!(rig.told("invoice").state, NameState::Stopped(stopped.cause));
+}
+
 #[test]
 fn a_rollback_through_which_the_clock_holds_is_told() {
     let rig = Rig::new();
@@ -163,7 +197,7 @@ fn a_rollback_through_which_the_clock_holds_is_told() {
     rig.clock.step_to(BEGIN.plus(-5 * 3_600_000));
     let error = rig.manual.glance().unwrap_err();
     assert!(
-        matches!(&error, MintError::Stopped(stopped) if Some(&stopped.cause) == rig.floe.status().clock.refused.as_ref()),
+        matches!(&error, MintError::Stopped(stopped) if stopped.reason == StopReason::Clock && Some(&stopped.cause) == rig.floe.status().clock.refused.as_ref()),
         "{error}"
     );
     rig.clock.advance(5 * HOUR);
