@@ -549,6 +549,13 @@ fn missing(key: &Key) -> String {
 mod tests {
     use super::*;
 
+    /// An operator knows of no such key.
+    #[test]
+    fn a_key_of_a_cache_is_described_as_a_cache() {
+        let id = Token::from_bytes([7; 16]).unwrap();
+        assert_eq!(Key::cache(&id).subject(), "a cache");
+    }
+
     /// It stands for no token where a store has none.
     #[test]
     fn sixteen_zeros_are_no_token() {

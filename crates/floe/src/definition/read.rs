@@ -145,19 +145,19 @@ mod tests {
 
     #[test]
     fn a_dated_id_is_read_by_the_date_of_its_name() {
-        for (format, text, date, wrong) in [
-            (DateFormat::Month, "INV202611000123", "2026-11", "INV202613000123"),
-            (DateFormat::Year, "INV2026000123", "2026", "INV1969000123"),
-            (DateFormat::ShortDay, "INV261120000123", "2026-11-20", "INV261131000123"),
-            (DateFormat::ShortMonth, "INV2611000123", "2026-11", "INV0911000123"),
-            (DateFormat::ShortYear, "INV26000123", "2026", "INV2600123"),
+        for (format, text, cell, date, wrong) in [
+            (DateFormat::Month, "INV202611000123", "202611", "2026-11", "INV202613000123"),
+            (DateFormat::Year, "INV2026000123", "2026", "2026", "INV1969000123"),
+            (DateFormat::ShortDay, "INV261120000123", "261120", "2026-11-20", "INV261131000123"),
+            (DateFormat::ShortMonth, "INV2611000123", "2611", "2026-11", "INV0911000123"),
+            (DateFormat::ShortYear, "INV26000123", "26", "2026", "INV2600123"),
         ] {
             let shape = DatedShape::with_date(format, "UTC", 6, "INV", Overflow::Refuse).unwrap();
             let dated = Definition::Dated(shape);
             let reading = dated.read(text).unwrap();
             assert!(reading.extra.contains(&("position".to_owned(), 123_u64.into())));
             let explained = reading.explanation;
-            assert!(explained.contains(&format!("date {date} in UTC")), "{explained}");
+            assert!(explained.contains(&format!("\n  {cell:6}  date {date} in UTC\n")), "{explained}");
             assert!(explained.contains(&format!("of that {}", format.period())), "{explained}");
             assert!(dated.read(wrong).is_err(), "{wrong} was read");
         }

@@ -5,6 +5,7 @@ use std::task::{Context, Wake, Waker};
 use super::*;
 use crate::clock::{ClockPolicy, FixedClock, TimeSource};
 use crate::counter::Counter;
+use crate::error::StopReason;
 use crate::ledger::{Key, Memory, Token};
 use crate::node::{CounterQueue, NodeSettings, Purpose};
 use crate::time::Reading;
@@ -575,6 +576,47 @@ fn a_thread_is_answered_by_itself_where_the_ledger_needs_no_wait() {
     assert!(matches!(third.answered(), Some(Err(MintError::Stopped(_)))));
 }
 
+/// A ledger whose own code panics where it answers at once, and where it takes back.
+struct Panics(Memory);
+
+impl Ledger for Panics {
+    crate::__hand_on!(self => self.0; reserve bind definition names raise list realm_id describe is_shared);
+
+    fn count_at_once(&self, _: &Reserve) -> Option<Reply> {
+        std::panic::resume_unwind(Box::new("the test broke the adapter"))
+    }
+
+    fn give_back(&self, _: &Key, _: Token, _: u64) -> Result<bool, LedgerError> {
+        std::panic::resume_unwind(Box::new("the test broke the adapter"))
+    }
+}
+
+/// The ledger's threads ask again, and report what is wrong.
+#[test]
+fn a_ledger_that_panics_where_it_answers_at_once_is_asked_by_its_own_threads() {
+    let ledger = Memory::default();
+    let shared = shared(Panics(ledger.clone()), standing());
+    let driver = Driver::new(&shared);
+    let (name, first) = counted(&driver, &ledger);
+    shared.answer(the_call(&shared));
+    let second = Ticket::new(1);
+    shared.enqueue(&name, &second, Caller::Thread).unwrap();
+    shared.answer(the_call(&shared));
+    assert_eq!([first, second].map(|ticket| ticket.answered()), [Some(Ok(0)), Some(Ok(1))]);
+}
+
+/// What was to be given back is skipped.
+#[test]
+fn a_ledger_that_panics_where_it_takes_back_stops_nothing() {
+    let shared = shared(Panics(Memory::default()), standing());
+    let key = Key::name(&Name::new("orders").unwrap());
+    shared.node().requests().ask(Purpose::GiveBack, give_back(&key, 1));
+    shared.look_around();
+    shared.answer(the_call(&shared));
+    let node = shared.node();
+    assert!(node.is_drained() && node.stopped().is_none(), "{:?}", node.stopped());
+}
+
 #[test]
 fn a_call_is_counted_with_the_time_that_it_took() {
     let ledger = Memory::default();
@@ -640,6 +682,24 @@ fn an_error_of_its_own_where_callers_were_gathered_stops_all() {
     let node = shared.node();
     let text = node.stopped().unwrap();
     assert!(text.contains("internal error") && text.contains("the test broke"), "{text}");
+}
+
+#[test]
+fn a_panic_is_told_in_its_own_words_where_it_has_some() {
+    let panics: [Box<dyn Any + Send>; 3] = [Box::new("said"), Box::new("said".to_owned()), Box::new(7)];
+    let told = panics.each_ref().map(|panic| words(&**panic));
+    assert_eq!(told, ["said", "said", "a panic without a message"]);
+}
+
+#[test]
+fn a_time_that_cannot_be_is_the_clocks_fault() {
+    let shared = shared(Memory::default(), FixedClock::at(UnixMillis::new(-1)));
+    for refused in [shared.stamp().map(drop), shared.look().map(drop)] {
+        assert!(
+            matches!(&refused, Err(MintError::Stopped(Stopped { reason: StopReason::Clock, .. }))),
+            "{refused:?}"
+        );
+    }
 }
 
 /// A thread that goes on with the first of two calls may be long about it.

@@ -95,7 +95,8 @@ behind!(Box Arc);
 mod tests {
     use super::*;
     use crate::ledger::conformance::{Realm, run};
-    use crate::ledger::{AtHand, Key, LedgerError, Memory, Reply, Reserve, Token};
+    use crate::ledger::{AtHand, Elsewhere, Key, LedgerError, Memory, Reply, Reserve, Token};
+    use crate::name::Name;
     use crate::time::UnixMillis;
 
     #[test]
@@ -114,8 +115,14 @@ mod tests {
             fn count(&self, _request: &Reserve) -> Result<Reply, LedgerError> {
                 Err(LedgerError::Unavailable("one".to_owned()))
             }
+            fn count_at_once(&self, _request: &Reserve) -> Option<Reply> {
+                Some(Reply::Refused { mark: 3, note: None })
+            }
             fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
                 Ok(Some(UnixMillis::new(7)))
+            }
+            fn in_other_realms(&self, name: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+                Ok(vec![Elsewhere { realm: name.to_string(), definition: "counter".to_owned(), mark: 1 }])
             }
             fn describe(&self) -> String {
                 "clocked:".to_owned()
@@ -140,6 +147,9 @@ mod tests {
             note: None,
         };
         assert_eq!(face.count(&request), Err(LedgerError::Unavailable("one".to_owned())));
+        assert_eq!(face.count_at_once(&request), Some(Reply::Refused { mark: 3, note: None }));
+        let elsewhere = face.in_other_realms(&Name::new("orders").unwrap()).unwrap();
+        assert_eq!(elsewhere[0].realm, "orders");
         assert_eq!(face.at_hand(5), [AtHand { worker: 5, mark: 1, end: 2 }]);
         assert_eq!((face.describe().as_str(), face.is_shared()), ("clocked:", false));
     }

@@ -16,6 +16,7 @@ use super::{Change, Counting, Entry, Heard, Next, Place, Put, Seen, Store, Store
 use crate::ledger::conformance::{Realm, check_deleted};
 use crate::ledger::{Key, Ledger, LedgerError, MAX_MARK, Mark, Reply, Reserve, Token};
 use crate::name::Name;
+use crate::time::UnixMillis;
 
 /// A store in memory, which counts its calls. A clone is another connection.
 #[derive(Clone, Default)]
@@ -732,6 +733,10 @@ impl Store for Crowded {
         self.store.describe()
     }
 
+    fn time(&self) -> Result<Option<UnixMillis>, LedgerError> {
+        Ok(Some(UnixMillis::new(7)))
+    }
+
     fn is_shared(&self) -> bool {
         false
     }
@@ -757,6 +762,14 @@ fn a_ledger_on_a_store_is_shared_where_the_store_is() {
     let place = Place::make(&crowded, "shop").unwrap();
     assert!(!Stored::new(crowded, place).is_shared());
     assert!(Map::default().ledger("shop").is_shared(), "as a store that says nothing");
+}
+
+#[test]
+fn a_ledger_on_a_store_has_the_stores_clock() {
+    let crowded = Crowded::default();
+    let place = Place::make(&crowded, "shop").unwrap();
+    assert_eq!(Stored::new(crowded, place).clock(), Ok(Some(UnixMillis::new(7))));
+    assert_eq!(Map::default().ledger("shop").clock(), Ok(None), "as a store that says nothing");
 }
 
 #[test]

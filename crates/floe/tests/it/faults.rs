@@ -79,12 +79,12 @@ fn name(text: &str) -> Key {
     Key::name(&Name::new(text).unwrap())
 }
 
-fn all_stopped(names: &Names, says: &str) {
+fn all_stopped(names: &Names, why: StopReason, says: &str) {
     for (kind, minted) in names.mint().into_iter().enumerate() {
-        let Err(MintError::Stopped(Stopped { cause: text, .. })) = minted else {
+        let Err(MintError::Stopped(Stopped { reason, cause: text })) = minted else {
             panic!("{kind}: {minted:?}")
         };
-        assert!(text.contains(says), "{kind}: {text}");
+        assert!(reason == why && text.contains(says), "{kind}: {reason:?}, {text}");
     }
 }
 
@@ -144,7 +144,9 @@ fn a_machine_an_hour_ahead_of_its_ledger_mints_what_needs_no_clock_until_it_is_s
     let floe = hasty(100).open(ledger.clone()).unwrap();
     let names = Names::on(&floe);
     let [orders, others @ ..] = names.mint();
-    let Err(MintError::Stopped(Stopped { cause: why, .. })) = orders else { panic!("{orders:?}") };
+    let Err(MintError::Stopped(Stopped { reason: StopReason::Clock, cause: why })) = orders else {
+        panic!("{orders:?}")
+    };
     assert!(why.contains("s ahead of the clock of the ledger (faulty:)"), "{why}");
     assert!(others.iter().all(Result::is_ok), "{others:?}");
     assert_eq!(ledger.list(Key::SLOTS, "", 10), Ok(Vec::new()), "nothing was asked of any slot");
@@ -193,7 +195,11 @@ fn an_error_of_its_own_stops_every_kind() {
         ledger.set(Mode::PanicsInside);
         let minted = names.orders.mint();
         assert!(matches!(minted, Err(MintError::Stopped(_))), "{minted:?}");
-        all_stopped(&names, "because of an internal error, since IDs could repeat: the test broke the node");
+        all_stopped(
+            &names,
+            StopReason::Other,
+            "because of an internal error, since IDs could repeat: the test broke the node",
+        );
     }
 }
 
@@ -208,7 +214,7 @@ fn a_ledger_that_answers_what_cannot_be_is_minted_from_by_nobody() {
         let minted = names.tickets.mint();
         assert!(matches!(minted, Err(MintError::Stopped(_))), "{start}..{end}: {minted:?}");
         ledger.set(Mode::Fine);
-        all_stopped(&names, "it is not fit for use");
+        all_stopped(&names, StopReason::Ledger, "it is not fit for use");
     }
 }
 
@@ -234,11 +240,11 @@ fn a_ledger_that_is_not_itself_any_more_stops_every_kind() {
     ledger.set(Mode::Unfit);
     // Whoever asks first finds it out for all.
     assert!(matches!(names.count.mint(), Err(MintError::Stopped(_))));
-    all_stopped(&names, "the test replaced it");
+    all_stopped(&names, StopReason::Ledger, "the test replaced it");
     assert_eq!(floe.status().state, State::Stopped("the test replaced it".to_owned()));
     // It stays stopped, also for new names, and gives nothing back to such a ledger.
     ledger.set(Mode::Fine);
-    all_stopped(&names, "the test replaced it");
+    all_stopped(&names, StopReason::Ledger, "the test replaced it");
     assert!(matches!(floe.segment("another"), Err(DefineError::Stopped(_))));
     let before = ledger.copy(None).list("", "", 99).unwrap();
     floe.close();
@@ -279,7 +285,7 @@ fn whatever_else_asks_the_ledger_finds_it_out_as_well() {
             "{call}: {refused:?}"
         );
         ledger.set(Mode::Fine);
-        all_stopped(&names, "the test replaced it");
+        all_stopped(&names, StopReason::Ledger, "the test replaced it");
     }
 }
 
@@ -296,7 +302,8 @@ fn a_record_that_was_deleted_stops_its_name_and_no_other() {
         let minted = names.mint();
         for (minted, of) in minted.iter().zip(["orders", "tickets", "count", "invoice"]) {
             if of == deleted {
-                let Err(MintError::Stopped(Stopped { cause: text, .. })) = minted else {
+                let Err(MintError::Stopped(Stopped { reason: StopReason::Ledger, cause: text })) = minted
+                else {
                     panic!("{of}: {minted:?}")
                 };
                 assert!(
@@ -336,7 +343,7 @@ fn a_ledger_from_a_backup_is_found_out_before_anything_repeats() {
                 }
                 false
             }
-            Err(MintError::Stopped(Stopped { cause: text, .. })) => {
+            Err(MintError::Stopped(Stopped { reason: StopReason::Ledger, cause: text })) => {
                 told = text;
                 true
             }
@@ -433,7 +440,7 @@ fn generators_of_a_floe_that_is_closed_are_stopped() {
     drop(floe);
     names.mint_all();
     clone.close();
-    all_stopped(&names, "floe was closed");
+    all_stopped(&names, StopReason::Closed, "floe was closed");
     assert_eq!(minter.mint().unwrap_err(), closed());
     assert!(matches!(names.orders.try_mint(), Err(MintError::Stopped(_))));
 }
@@ -512,12 +519,13 @@ fn a_batch_of_none_and_one_of_too_many_are_refused_with_the_range() {
 fn what_cannot_be_opened_or_bound_says_why() {
     for builder in [
         Floe::builder().window(Duration::from_millis(99)),
-        Floe::builder().window(Duration::from_secs(31 * 86_400)),
+        Floe::builder().window(Duration::from_millis(30 * 86_400_000 + 1)),
         Floe::builder().instance("x".repeat(129)),
     ] {
         assert!(matches!(builder.open(Memory::default()), Err(OpenError::Setting(_))));
     }
     Floe::builder().instance("x".repeat(128)).open(Memory::default()).unwrap();
+    Floe::builder().window(Duration::from_secs(30 * 86_400)).open(Memory::default()).unwrap();
     let floe = Floe::builder().worker(WorkerChoice::Fixed(1_024)).open(Memory::default()).unwrap();
     let refused = floe.snowflake("orders", Layout::TWITTER).unwrap_err().to_string();
     assert!(refused.contains("1024") && refused.contains("1023"), "{refused}");

@@ -203,9 +203,13 @@ fn a_count_outside_its_range_is_refused_with_the_range() {
 #[test]
 fn steps_that_cannot_be_are_refused() {
     let floe = Floe::open(Memory::default()).unwrap();
-    for (min, max) in [(0, 10), (11, 10)] {
-        let refused = floe.define(&name("tickets"), &Definition::SEGMENT, &steps(min, max)).unwrap_err();
-        assert!(refused.to_string().contains("min_step"), "{refused}");
+    let short = Definition::SEGMENT.in_form("base62".parse().unwrap()).unwrap();
+    for definition in [Definition::SEGMENT, short] {
+        for (min, max) in [(0, 10), (11, 10)] {
+            let refused = floe.define(&name("tickets"), &definition, &steps(min, max)).unwrap_err();
+            assert!(refused.to_string().contains("min_step"), "{definition}: {refused}");
+            assert_eq!(floe.stored(&name("tickets")), Ok(None), "{definition}");
+        }
     }
 }
 

@@ -278,7 +278,8 @@ fn an_error_of_its_own_in_the_call_of_one_caller_stops_all() {
     // The second one finds nothing broken any more.
     for _ in 0..2 {
         let minted = pin!(count.mint_async()).poll(&mut Context::from_waker(Waker::noop()));
-        let Poll::Ready(Err(MintError::Stopped(Stopped { cause: text, .. }))) = minted else {
+        let Poll::Ready(Err(MintError::Stopped(Stopped { reason: StopReason::Other, cause: text }))) = minted
+        else {
             panic!("{minted:?}")
         };
         assert!(text.contains("because of an internal error") && text.contains("the test broke"), "{text}");

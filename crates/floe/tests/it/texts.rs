@@ -8,7 +8,7 @@ use floe::kind::{Mint, UlidGenerator};
 use floe::ledger::{Ledger as _, MAX_MARK, Memory};
 use floe::{
     DatedShape, DefineError, Definition, DefinitionError, Floe, Given, Kind, KindRegistry, Layout, MintError,
-    Minted, Name, NameOptions, NameState, Overflow, Properties, Registered, Stopped, TextMinter,
+    Minted, Name, NameOptions, NameState, Overflow, Properties, Registered, StopReason, Stopped, TextMinter,
 };
 
 use crate::faulty::within;
@@ -129,10 +129,12 @@ fn every_definition_has_one_text_and_is_read_from_it() {
 fn forms_that_do_not_fit_are_refused() {
     let widen = DatedShape::new("UTC", 6, "", Overflow::Widen).unwrap();
     let prefixed = DatedShape::new("UTC", 6, "INV", Overflow::Refuse).unwrap();
+    let plain = DatedShape::new("UTC", 6, "", Overflow::Refuse).unwrap();
     for (definition, form, part) in [
         (of("ksuid"), "base62", "a ksuid name has a text of its own"),
         (TWITTER, "base62 bits=62", "has 63: write bits=63"),
         (of("uuid4"), "base62", "has 128: write bits=128"),
+        (Definition::Dated(plain), "base62 bits=62", "has 63: write bits=63"),
         (Definition::Dated(widen), "base62", "give the form a prefix"),
         (Definition::Dated(prefixed), "base62", "give the form a prefix"),
         (formed(Definition::Counter, "hex"), "base62", "has a text of its own"),
@@ -169,6 +171,22 @@ fn kinds_without_a_ledger_mint_texts_that_are_theirs() {
         assert!(!ordered || many.is_sorted(), "{text}");
         assert_eq!(minter.mint_many(0).unwrap_err(), MintError::Count { asked: 0, max: 1 << 20 });
         assert!(matches!(minter.mint_many(1 << 21), Err(MintError::Count { .. })));
+    }
+}
+
+/// Within a millisecond, the IDs count up by one unless their time does not stand still.
+#[test]
+fn a_uuid7_tells_the_precise_time_where_its_definition_says_so_and_nowhere_else() {
+    let floe = open();
+    for (at, (text, is_precise)) in [("uuid7", false), ("uuid7 time=precise", true)].into_iter().enumerate() {
+        let users = define(&floe, &format!("users-{at}"), &of(text)).unwrap();
+        let number = |id: String| u128::from_str_radix(&id.replace('-', ""), 16).unwrap();
+        let ids: Vec<u128> = (0..1_000).map(|_| number(users.mint().unwrap())).collect();
+        // Twelve bits behind the version, and eight behind the variant.
+        let order = |id: u128| (id >> 64 & 0xfff) << 8 | id >> 54 & 0xff;
+        let mut of_one_ms = ids.windows(2).filter(|pair| pair[0] >> 80 == pair[1] >> 80);
+        let counts_up = of_one_ms.all(|pair| order(pair[1]) == order(pair[0]) + 1);
+        assert_eq!(counts_up, !is_precise, "{text}");
     }
 }
 
@@ -447,7 +465,8 @@ fn a_registered_kind_makes_as_many_as_were_asked_for_of_at_most_1024_bytes() {
         (of("too-wide").mint_many(1), "1 to 1024 bytes"),
         (of("fits").mint_many(3), "made 2 IDs"),
     ] {
-        let Err(MintError::Stopped(Stopped { cause: why, .. })) = minted.map(drop) else {
+        let Err(MintError::Stopped(Stopped { reason: StopReason::Other, cause: why })) = minted.map(drop)
+        else {
             panic!("it was handed out: {part}")
         };
         assert!(why.contains(part), "{why}");
@@ -473,7 +492,7 @@ fn a_registered_kind_is_made_once_for_each_name_from_its_properties() {
     assert!(matches!(define(&floe, "greek", &letters("abc")), Err(DefineError::Mismatch { .. })));
 
     for (bad, part) in [("a\nb", "control characters"), ("a\0", "control characters")] {
-        let Err(MintError::Stopped(Stopped { cause: why, .. })) =
+        let Err(MintError::Stopped(Stopped { reason: StopReason::Other, cause: why })) =
             define(&floe, &format!("bad{}", bad.len()), &letters(bad)).unwrap().mint()
         else {
             panic!("{bad:?} was minted")
@@ -503,11 +522,21 @@ fn type_names_and_properties_have_rules() {
         let kinds = KindRegistry::new().with(type_name, |_, _| Ok(UlidGenerator::new()));
         assert!(Floe::builder().kinds(kinds).open(Memory::default()).is_err(), "{type_name}");
     }
+    for type_name in ["a", "my_kind-2", "0", &"x".repeat(64)] {
+        Registered::new(type_name, Properties::default()).unwrap();
+        let kinds = KindRegistry::new().with(type_name, |_, _| Ok(UlidGenerator::new()));
+        Floe::builder().kinds(kinds).open(Memory::default()).unwrap();
+    }
+    for key in ["k", "A.b_c-9", &"k".repeat(64)] {
+        Properties::default().with(key, "").unwrap();
+    }
+    for key in ["", "a=b", &"k".repeat(65)] {
+        Properties::default().with(key, "").unwrap_err();
+    }
     let all =
         (0..32).try_fold(Properties::default(), |all, count| all.with(&format!("k{count}"), "")).unwrap();
     all.clone().with("k32", "").unwrap_err();
     all.clone().with("k31", "").unwrap_err();
-    Properties::default().with("a=b", "").unwrap_err();
     Properties::default().with("k", &"x".repeat(1024)).unwrap();
     Properties::default().with("k", &"x".repeat(1025)).unwrap_err();
     assert_eq!(all.iter().count(), 32);
@@ -516,8 +545,15 @@ fn type_names_and_properties_have_rules() {
 #[test]
 fn a_kind_that_is_none_says_what_it_is() {
     let said = |text: &str| text.parse::<Kind>().unwrap_err().to_string();
-    assert!(said("uuid8").contains("is a form, not a kind") && floe::reserved_name("UUID8"));
-    assert!(said("cuid").contains("reserved") && said("mine").contains("unknown kind"));
+    let later = "uuid1 uuid3 uuid5 uuid6 uuidv1 uuidv3 uuidv5 uuidv6 cuid cuid2 xid tsid guid";
+    let forms = "uuid8 uuidv8 typeid hashids sqids sealed";
+    for (words, part) in [(later, "is reserved"), (forms, "is a form, not a kind")] {
+        for word in words.split(' ') {
+            assert!(said(word).contains(part), "{}", said(word));
+            assert!(floe::reserved_name(word) && floe::reserved_name(&word.to_uppercase()), "{word}");
+        }
+    }
+    assert!(said("mine").contains("unknown kind") && !floe::reserved_name("mine"));
 }
 
 #[test]
@@ -543,6 +579,7 @@ fn what_a_name_says_by_itself() {
         ("nanoid", Some(kind("nanoid"))),
         ("orders", None),
         ("cuid", None),
+        ("UUIDv4", Some(kind("uuid4"))),
         ("uuidv7", Some(kind("uuid7"))),
         ("uuid8", None),
     ] {

@@ -86,6 +86,18 @@ fn who_still_holds_a_segment_mints_nothing_that_was_given_back() {
 }
 
 #[test]
+fn who_still_holds_a_counter_is_told_that_it_is_not_served_any_more() {
+    let floe = Floe::open(Memory::default()).unwrap();
+    let held = floe.counter("orders").unwrap();
+    held.mint().unwrap();
+    while !floe.unload(&name("orders")) {
+        std::thread::yield_now();
+    }
+    let (reason, cause) = (StopReason::Closed, "orders is not served any more".to_owned());
+    assert_eq!(held.mint(), Err(MintError::Stopped(Stopped { reason, cause })));
+}
+
+#[test]
 fn a_ledger_that_went_back_while_a_name_was_unloaded_is_found_out() {
     for (at, kind) in KINDS.iter().enumerate() {
         let ledger = Memory::default();

@@ -212,3 +212,18 @@ fn the_time_comes_as_far_as_it_says_also_where_a_hold_ends_meanwhile() {
         assert_eq!(patient.comes(100), 95);
     }
 }
+
+/// Whoever draws ahead of the clock draws no less far, since the steady time runs on by itself.
+#[test]
+fn the_time_comes_in_full_while_a_jump_ahead_is_not_followed() {
+    let now = Clocks::new().steady.now();
+    for (state, comes) in [
+        (ClockState::Level, 100),
+        (ClockState::Doubting(10_001), 100),
+        (ClockState::Contradicted(10_001), 100),
+        (ClockState::Refused(1), 0),
+        (ClockState::Insane(UnixMillis::EPOCH), 0),
+    ] {
+        assert_eq!(Now { state, ..now }.comes(100), comes, "{state:?}");
+    }
+}

@@ -6,9 +6,10 @@ use crate::form::{Key as FormKey, KeyId, Keys};
 use crate::keys::key_names;
 use crate::kind::UlidGenerator;
 use crate::layout::Width;
-use crate::ledger::retire;
+use crate::ledger::{end_on, retire};
 use crate::manual::Op;
 use crate::manual::tests::{BEGIN, Rig};
+use crate::status::State;
 
 fn marks(ledger: &dyn Ledger) -> Vec<(String, u64)> {
     let records = ledger.list("", "", 99).unwrap();
@@ -46,6 +47,23 @@ fn a_name_has_a_mark_where_its_numbers_are_counted_and_a_check_of_its_key_has_no
     let names: Vec<_> = ledger.names("", 9).unwrap().into_iter().map(|(name, _)| name).collect();
     assert!(names.len() == 3 && names.iter().filter(|name| Name::is_note(name)).count() == 1, "{names:?}");
     assert_eq!(marks(&ledger), [("n/tickets".to_owned(), 0)]);
+}
+
+/// Every later floe reads them, and an older one compares its key with them.
+#[test]
+fn what_a_ledger_notes_of_a_name_has_one_text_for_ever() {
+    let (ledger, tickets) = (Memory::default(), name("tickets"));
+    Floe::open(ledger.clone()).unwrap().formed("tickets", Definition::SEGMENT, sealed(7)).unwrap();
+    end_on(&ledger, &tickets, jiff::civil::date(2026, 11, 22)).unwrap();
+    retire(&ledger, &tickets, BEGIN).unwrap();
+    let notes: Vec<_> =
+        ledger.names("", 9).unwrap().into_iter().filter(|(name, _)| Name::is_note(name)).collect();
+    let expected = [
+        ("*tickets", "retired at=2026-03-01T12:00:00.000Z"),
+        ("tickets*1", "key check=43b5f7"),
+        ("tickets*until", "until=2026-11-22"),
+    ];
+    assert_eq!(notes, expected.map(|(note, text)| (note.to_owned(), text.to_owned())));
 }
 
 #[test]
@@ -139,6 +157,9 @@ fn a_bound_name_whose_record_is_missing_does_not_begin_anew() {
     let begun = floe.begin_at(&handle, 500);
     assert!(matches!(begun, Err(DefineError::Stopped(_))), "{begun:?}");
     assert_eq!(marks(&ledger), []);
+    // It is one record's trouble, as is a mark that has come to its end.
+    floe.on_ledger_error(&LedgerError::Overflow { key: Key::name(&name("tickets")), mark: 7 });
+    assert_eq!(floe.status().state, State::Running);
 }
 
 /// A ledger on which somebody else does something while `orders` is being bound.

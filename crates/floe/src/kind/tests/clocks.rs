@@ -10,7 +10,7 @@ use crate::kind::{
     KsuidGenerator, MAX_MANY, Mint, NanoIdFormat, NanoIdGenerator, ObjectIdGenerator, UlidGenerator, Uuid,
     UuidV4Generator, UuidV7Generator,
 };
-use crate::{MintError, clock::Clock};
+use crate::{MintError, StopReason, Stopped, clock::Clock};
 
 const SECOND: i64 = 1_000;
 const DAY: i64 = 86_400 * SECOND;
@@ -59,8 +59,10 @@ fn a_clock_at_or_before_the_epoch_is_an_error_and_order_holds_beyond_it() {
         UlidGenerator::of(Arc::clone(&origin)).mint().map(|_| ()).unwrap_err(),
         ObjectIdGenerator::of(Arc::clone(&origin)).mint().map(|_| ()).unwrap_err(),
         KsuidGenerator::of(Arc::clone(&origin)).mint().map(|_| ()).unwrap_err(),
+        origin.look().unwrap_err(),
     ] {
-        assert!(error.to_string().contains("set the clock right"), "{error}");
+        let MintError::Stopped(Stopped { reason, cause }) = error else { panic!("{error}") };
+        assert!(reason == StopReason::Clock && cause.contains("set the clock right"), "{reason:?}: {cause}");
     }
     assert!(UuidV4Generator::given(seeded(1)).mint().is_ok(), "it needs no clock");
     assert!(NanoIdGenerator::of(NanoIdFormat::default(), seeded(1)).mint().is_ok(), "it needs no clock");
@@ -468,7 +470,7 @@ fn ids_end_where_their_seconds_do() {
     let epoch = 1_400_000_000_000;
     assert!(matches!(
         KsuidGenerator::of(Hands::at(epoch - 1).origin(seeded(1))).mint(),
-        Err(MintError::Stopped(_))
+        Err(MintError::Stopped(Stopped { reason: StopReason::Clock, .. }))
     ));
     let at = |millis| KsuidGenerator::of(Hands::at(millis).origin(seeded(1))).mint();
     assert_eq!(at(epoch).unwrap().to_bytes()[..4], [0; 4]);

@@ -154,7 +154,11 @@ fn a_node_whose_renewal_is_answered_with_a_full_record_stops_and_sleeps() {
     let (id, request) = renewal(&mut rig);
     assert_eq!(worker_of(&request), worker);
     rig.answer(id, Err(LedgerError::Overflow { key: request.key, mark: crate::ledger::MAX_MARK }));
-    assert!(matches!(rig.mint(&stream), Mint::Empty(Some(MintError::Stopped(_)))));
+    let stopped = rig.mint(&stream);
+    assert!(
+        matches!(&stopped, Mint::Empty(Some(MintError::Stopped(Stopped { reason: StopReason::Ledger, .. })))),
+        "{stopped:?}"
+    );
     stream.shared.want(1);
     rig.step();
     assert_eq!((rig.calls.len(), rig.sleep()), (0, None));

@@ -241,7 +241,7 @@ fn an_answer_of_another_length_stops_the_counter() {
         let (id, _) = rig.reserve();
         rig.answer(id, Ok(Reply::Got { start: 0, end, previous_mark: 0 }));
         assert!(
-            matches!(ticket.answered(), Some(Err(MintError::Stopped(Stopped { cause: text, .. }))) if text.contains("not fit"))
+            matches!(ticket.answered(), Some(Err(MintError::Stopped(Stopped { reason: StopReason::Ledger, cause: text }))) if text.contains("not fit"))
         );
         assert!(!rig.node.unload_queue(&name), "what stopped stays");
     }
@@ -263,7 +263,9 @@ pub(super) fn went_back() -> (Rig, Name, Arc<Ticket>) {
 fn a_mark_that_went_back_stops_the_counter() {
     // I1
     let (mut rig, name, ticket) = went_back();
-    let Some(Err(MintError::Stopped(Stopped { cause: text, .. }))) = ticket.answered() else {
+    let Some(Err(MintError::Stopped(Stopped { reason: StopReason::Ledger, cause: text }))) =
+        ticket.answered()
+    else {
         panic!("it counts on")
     };
     assert!(text.contains("went backwards") && text.contains("marks raise"), "{text}");

@@ -127,17 +127,22 @@ fn a_month_counts_on_over_its_days_and_a_year_over_its_months() {
 }
 
 #[test]
-fn digits_of_a_month_are_used_up_until_the_next_month() {
-    let shape = DatedShape::with_date(DateFormat::ShortMonth, "UTC", 1, "", Overflow::Refuse).unwrap();
-    let (mut rig, name) = node(&Memory::default(), 1, at("UTC", date(2026, 11, 30), 23, 59), &shape);
-    mint(&mut rig, &name, 9).unwrap();
-    let Err(MintError::Exhausted(text)) = mint(&mut rig, &name, 1) else { panic!("a tenth of nine") };
-    assert!(
-        text.contains("0 numbers left in 2026-11") && text.contains("until the next month begins"),
-        "{text}"
-    );
-    rig.hands.pass(60_000);
-    assert_eq!(mint(&mut rig, &name, 1).map(|at| id(at, &shape).to_string()), Ok("26121".to_owned()));
+fn digits_of_a_month_or_a_year_are_used_up_until_the_next_one() {
+    for (format, last, left, until, next) in [
+        (DateFormat::ShortMonth, date(2026, 11, 30), "left in 2026-11:", "the next month begins", "26121"),
+        (DateFormat::Year, date(2026, 12, 31), "left in 2026:", "the next year begins", "20271"),
+    ] {
+        let shape = DatedShape::with_date(format, "UTC", 1, "", Overflow::Refuse).unwrap();
+        let (mut rig, name) = node(&Memory::default(), 1, at("UTC", last, 23, 59), &shape);
+        mint(&mut rig, &name, 9).unwrap();
+        let Err(MintError::Exhausted(text)) = mint(&mut rig, &name, 1) else { panic!("a tenth of nine") };
+        assert!(
+            text.contains(&format!("0 numbers {left}")) && text.contains(&format!("until {until}")),
+            "{text}"
+        );
+        rig.hands.pass(60_000);
+        assert_eq!(mint(&mut rig, &name, 1).map(|at| id(at, &shape).to_string()), Ok(next.to_owned()));
+    }
 }
 
 #[test]
@@ -157,14 +162,16 @@ fn a_year_of_two_digits_ends_with_its_century() {
         let (mut rig, name) = node(&ledger, 2, at("UTC", date(2026, 11, 21), 12, 0), &shape);
         let past = format.number_of(date(2099, 1, 1)).unwrap() + 366;
         ledger.raise(&Key::name(&name), past << 40).unwrap();
-        let Err(MintError::Stopped(Stopped { cause: text, .. })) = mint(&mut rig, &name, 1) else {
+        let Err(MintError::Stopped(Stopped { reason: StopReason::Other, cause: text })) =
+            mint(&mut rig, &name, 1)
+        else {
             panic!("{format} repeats 2000")
         };
         assert!(text.contains("past the year 2099"), "{text}");
         // A clock of 2009 would write a number with a zero less.
         let (mut rig, name) = node(&Memory::default(), 3, at("UTC", date(2009, 12, 31), 12, 0), &shape);
         assert!(
-            matches!(mint(&mut rig, &name, 1), Err(MintError::Stopped(Stopped { cause: text, .. })) if text.contains("set the clock"))
+            matches!(mint(&mut rig, &name, 1), Err(MintError::Stopped(Stopped { reason: StopReason::Clock, cause: text })) if text.contains("set the clock"))
         );
     }
 }
@@ -341,7 +348,9 @@ fn a_mark_past_the_calendar_is_refused() {
         Ok("INV99991231000001".to_owned())
     );
     ledger.raise(&Key::name(&name), (last + 1) << 40).unwrap();
-    let Err(MintError::Stopped(Stopped { cause: text, .. })) = mint(&mut rig, &name, 1) else {
+    let Err(MintError::Stopped(Stopped { reason: StopReason::Other, cause: text })) =
+        mint(&mut rig, &name, 1)
+    else {
         panic!("a date repeats")
     };
     assert!(text.contains("9999") && text.contains("`invoice`"), "{text}");
@@ -355,7 +364,9 @@ fn a_clock_that_cannot_be_believed_names_no_day() {
     rig.hands.set(-2 * HOUR);
     let told = rig.node.queue(&name).unwrap().barred(&rig.clock.look());
     let refused = mint(&mut rig, &name, 1).unwrap_err();
-    assert!(matches!(&refused, MintError::Stopped(Stopped { cause, .. }) if cause.contains("max_hold")));
+    assert!(
+        matches!(&refused, MintError::Stopped(Stopped { reason: StopReason::Clock, cause }) if cause.contains("max_hold"))
+    );
     assert_eq!(told, Some(refused), "the status says so too");
     rig.hands.set(2 * HOUR);
     assert_eq!(mint(&mut rig, &name, 1).map(|at| id(at, &shape).counter()), Ok(2));
@@ -416,7 +427,9 @@ fn a_ledger_that_went_back_stops_the_name_also_over_midnight() {
     mint(&mut rig, &name, 1).unwrap();
     ledger.restore(&older);
     rig.hands.pass(MINUTE.unsigned_abs());
-    let Err(MintError::Stopped(Stopped { cause: text, .. })) = mint(&mut rig, &name, 1) else {
+    let Err(MintError::Stopped(Stopped { reason: StopReason::Ledger, cause: text })) =
+        mint(&mut rig, &name, 1)
+    else {
         panic!("it counts on")
     };
     let marks = format!("was {}, and this process holds a range up to {}.", first + 1, first + 2);

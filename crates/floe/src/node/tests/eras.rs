@@ -102,7 +102,9 @@ fn a_mark_one_millisecond_below_what_was_held_stops_the_slot() {
         if back == 0 {
             assert!(matches!(minted, Mint::Got { .. }), "{minted:?}");
         } else {
-            let Mint::Empty(Some(MintError::Stopped(Stopped { cause: text, .. }))) = minted else {
+            let Mint::Empty(Some(MintError::Stopped(Stopped { reason: StopReason::Ledger, cause: text }))) =
+                minted
+            else {
                 panic!("it mints on, new era: {new_era}")
             };
             assert!(text.contains("went backwards"), "{text}");
@@ -136,7 +138,7 @@ fn a_mark_below_what_was_held_in_a_slot_before_another_one_stops_it() {
         assert!(matches!(take(1 - first, None), Mint::Got { .. }));
         match take(first, Some(held_to - back)) {
             Mint::Got { .. } => assert_eq!(back, 0),
-            Mint::Empty(Some(MintError::Stopped(Stopped { cause: text, .. }))) => {
+            Mint::Empty(Some(MintError::Stopped(Stopped { reason: StopReason::Ledger, cause: text }))) => {
                 assert!(back == 1 && text.contains("went backwards"), "{text}");
             }
             other => panic!("{other:?}"),
@@ -180,7 +182,7 @@ fn a_mark_one_number_below_what_was_seen_stops_the_counter() {
         rig.answer(id, Ok(Reply::Got { start: mark, end: mark + 1, previous_mark: mark }));
         match ticket.answered() {
             Some(Ok(position)) => assert_eq!((position, back), (5, 0)),
-            Some(Err(MintError::Stopped(Stopped { cause: text, .. }))) => {
+            Some(Err(MintError::Stopped(Stopped { reason: StopReason::Ledger, cause: text }))) => {
                 assert!(back == 1 && text.contains("went backwards"))
             }
             other => panic!("{other:?}"),

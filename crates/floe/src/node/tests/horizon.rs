@@ -70,7 +70,9 @@ fn a_clock_before_the_epoch_mints_nothing_until_it_is_set_right() {
     let layout = layout("time:41 worker:4 sequence:2", 1);
     let mut rig = Rig::with(&Memory::default(), 3, Hands::at(EPOCH - 5_000), WINDOW, false);
     let stream = rig.snowflake(&layout, Workers::all(4).unwrap());
-    let Mint::Empty(Some(MintError::Stopped(Stopped { cause: text, .. }))) = rig.mint(&stream) else {
+    let Mint::Empty(Some(MintError::Stopped(Stopped { reason: StopReason::Clock, cause: text }))) =
+        rig.mint(&stream)
+    else {
         panic!("it mints")
     };
     assert!(text.contains("epoch") && text.contains("set the clock right"), "{text}");

@@ -39,7 +39,7 @@ fn stopped(rig: &mut Rig, stream: &Stream) -> String {
     rig.mint(stream);
     rig.settle();
     match rig.mint(stream) {
-        Mint::Empty(Some(MintError::Stopped(Stopped { cause: text, .. }))) => text,
+        Mint::Empty(Some(MintError::Stopped(Stopped { reason: StopReason::Clock, cause: text }))) => text,
         other => panic!("{other:?}"),
     }
 }

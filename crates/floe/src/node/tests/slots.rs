@@ -489,7 +489,9 @@ fn a_fixed_worker_whose_slot_was_deleted_stops_and_says_what_to_do() {
     assert!(matches!(rig.mint(&stream), Mint::Got { worker: 5, .. }), "nobody else has this time");
     rig.hands.pass(WINDOW);
     rig.settle();
-    let Mint::Empty(Some(MintError::Stopped(Stopped { cause: text, .. }))) = rig.mint(&stream) else {
+    let Mint::Empty(Some(MintError::Stopped(Stopped { reason: StopReason::Ledger, cause: text }))) =
+        rig.mint(&stream)
+    else {
         panic!()
     };
     assert!(text.contains("worker slot 5 of 10 bits") && text.contains("docs/ledgers.md"), "{text}");

@@ -32,7 +32,8 @@ fn a_mark_one_number_below_where_a_segment_was_unloaded_stops_it() {
             if back == 0 {
                 assert_eq!(next, Ok(held_to));
             } else {
-                let Err(Some(MintError::Stopped(Stopped { cause: text, .. }))) = next else {
+                let Err(Some(MintError::Stopped(Stopped { reason: StopReason::Ledger, cause: text }))) = next
+                else {
                     panic!("{next:?} after {minted}, new era: {new_era}, idle again: {idle_again}")
                 };
                 assert!(text.contains("went backwards"), "{text}");
@@ -59,7 +60,7 @@ fn a_mark_one_number_below_where_a_counter_was_unloaded_stops_it() {
         rig.answer(id, Ok(Reply::Got { start: mark, end: mark + 1, previous_mark: mark }));
         match ticket.answered() {
             Some(Ok(position)) => assert_eq!((position, back), (minted, 0)),
-            Some(Err(MintError::Stopped(Stopped { cause: text, .. }))) => {
+            Some(Err(MintError::Stopped(Stopped { reason: StopReason::Ledger, cause: text }))) => {
                 assert!(back == 1 && text.contains("went backwards"))
             }
             other => panic!("{other:?}"),

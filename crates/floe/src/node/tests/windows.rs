@@ -521,7 +521,9 @@ fn a_mark_below_what_was_held_stops_the_slot_for_ever() {
     rig.ledger.restore(&backup);
     rig.hands.pass(WINDOW / 2);
     rig.settle();
-    let Mint::Empty(Some(MintError::Stopped(Stopped { cause: text, .. }))) = rig.mint(&stream) else {
+    let Mint::Empty(Some(MintError::Stopped(Stopped { reason: StopReason::Ledger, cause: text }))) =
+        rig.mint(&stream)
+    else {
         panic!("it mints on")
     };
     assert!(

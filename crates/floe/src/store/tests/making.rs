@@ -100,6 +100,39 @@ fn a_realm_that_two_processes_make_at_once_has_one_id() {
     }
 }
 
+/// Another process makes it first, and somebody deletes it before this one has looked.
+#[test]
+fn who_makes_a_realm_that_is_deleted_meanwhile_is_told_to_try_again() {
+    struct Vanishes(Map, fn() -> Put);
+    impl Store for Vanishes {
+        fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
+            self.0.get(key)
+        }
+
+        fn put(&self, _: &str, _: &str, _: Option<&Version>) -> Result<Put, LedgerError> {
+            Ok(self.1())
+        }
+
+        fn list(
+            &self,
+            prefix: &str,
+            after: &str,
+            limit: usize,
+        ) -> Result<Vec<(String, String)>, LedgerError> {
+            self.0.list(prefix, after, limit)
+        }
+
+        fn describe(&self) -> String {
+            self.0.describe()
+        }
+    }
+    for answer in [|| Put::Conflict, || Put::Found(None)] {
+        let made = Place::make(&Vanishes(Map::default(), answer), "shop");
+        let Err(LedgerError::Unavailable(text)) = made else { panic!("{made:?}") };
+        assert!(text.starts_with("somebody deleted the realm shop at a map"), "{text}");
+    }
+}
+
 /// A store in which another process does something right before each write of this one.
 struct Raced {
     store: Map,
