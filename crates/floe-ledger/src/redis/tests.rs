@@ -11,11 +11,11 @@ use redis::{ErrorKind, ParsingError, RedisError};
 
 use super::checks::{check_state, facts};
 use super::keys::{Keys, ahead_of, place_of};
-use super::open_url;
 use super::trouble::{at_open, at_work};
 use super::url::Settings;
+use super::{Trouble, open_url};
 use crate::remote::ssl_mode::{Use, Verify};
-use crate::remote::tests::golden;
+use crate::remote::tests::{golden, kind};
 use crate::remote::url::Reach;
 use crate::{OpenError, Opening};
 
@@ -164,24 +164,37 @@ fn a_server_that_cannot_be_right_or_is_not_ready_is_named() {
     for (from, to, verdict) in [
         ("7.0.15", "6.2.0", None),
         ("7.0.15", "10.1.0", None),
-        ("7.0.15", "6.0.16", Some("floe needs 6.2 or newer")),
-        ("redis_version:7.0.15", "", Some("floe needs 6.2 or newer")),
-        ("standalone", "sentinel", Some("name the master that it watches")),
-        ("loading:0", "loading:1", Some("is still reading its files")),
-        ("role:master", "role:slave", Some("is a replica")),
-        ("role:master", "", Some("is a replica")),
-        ("status:ok", "status:err", Some("make room on its disk")),
+        ("7.0.15", "6.0.16", Some(("unfit", "floe needs 6.2 or newer"))),
+        ("redis_version:7.0.15", "", Some(("unfit", "floe needs 6.2 or newer"))),
+        ("standalone", "sentinel", Some(("unfit", "name the master that it watches"))),
+        ("loading:0", "loading:1", Some(("unavailable", "is still reading its files"))),
+        ("role:master", "role:slave", Some(("unavailable", "is a replica"))),
+        ("role:master", "", Some(("unavailable", "is a replica"))),
+        ("status:ok", "status:err", Some(("unavailable", "make room on its disk"))),
+        ("aof_last_write_status:ok", "", Some(("unavailable", "make room on its disk"))),
         // Where there is no such file, nothing was lost of it.
         ("aof_enabled:1\r\naof_last_write_status:ok", "aof_enabled:0\r\naof_last_write_status:err", None),
     ] {
         let outcome = check_state(&facts(&sound.replace(from, to)), "redis://db:6379/0");
-        let text = outcome.err().map(|trouble| format!("{trouble:?}"));
-        match (verdict, &text) {
-            (None, None) => {}
-            (Some(part), Some(text)) if text.contains(part) => {}
-            _ => panic!("{to}: {text:?}"),
+        match (verdict, outcome) {
+            (None, Ok(())) => {}
+            (Some((expected, part)), Err(Trouble::Ledger(error))) => {
+                let error = OpenError::from(error);
+                assert_eq!(kind(&error), expected, "{to}: {error}");
+                assert!(error.to_string().contains(part), "{to}: {error}");
+            }
+            (_, outcome) => panic!("{from} {to}: {outcome:?}"),
         }
     }
+}
+
+/// What a server that is fit says of itself.
+const INFO: &str = "redis_version:7.0.15\r\nrole:master\r\naof_enabled:1\r\naof_last_write_status:ok\r\n\
+                    maxmemory_policy:noeviction\r\n";
+
+/// The answer to a command that is a text.
+fn bulk(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
 }
 
 /// Why a server that says this of itself is not opened, and the commands that it hears. It answers those that begin with
@@ -189,9 +202,7 @@ fn a_server_that_cannot_be_right_or_is_not_ready_is_named() {
 fn meets(rest: &str, says: &[(&str, &str)]) -> (OpenError, Vec<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("redis://127.0.0.1:{}{rest}", listener.local_addr().unwrap().port());
-    let info = "redis_version:7.0.15\r\nrole:master\r\naof_enabled:1\r\naof_last_write_status:ok\r\n\
-                maxmemory_policy:noeviction\r\n";
-    let info = format!("${}\r\n{info}\r\n", info.len());
+    let info = bulk(INFO);
     let file = "*4\r\n$11\r\nappendfsync\r\n$6\r\nalways\r\n$25\r\nno-appendfsync-on-rewrite\r\n$2\r\nno\r\n";
     let fit = [
         ("CLIENT", "+OK\r\n"),
@@ -255,10 +266,14 @@ fn a_user_without_a_right_that_floe_does_not_need_is_let_in() {
 #[test]
 fn a_setting_that_a_server_does_not_tell_is_not_taken_for_the_right_one() {
     let always = "*2\r\n$11\r\nappendfsync\r\n$6\r\nalways\r\n";
-    for (file, words) in
-        [("*0\r\n", "has appendfsync = (unknown)"), (always, "has no-appendfsync-on-rewrite = (unknown)")]
-    {
-        let (error, _) = meets("", &[("CONFIG", file)]);
+    let info = |left_out| bulk(&INFO.replace(left_out, ""));
+    for (command, says, words) in [
+        ("CONFIG", "*0\r\n", "has appendfsync = (unknown)"),
+        ("CONFIG", always, "has no-appendfsync-on-rewrite = (unknown)"),
+        ("INFO", &info("aof_enabled:1\r\n"), "has appendonly = no"),
+        ("INFO", &info("maxmemory_policy:noeviction\r\n"), "has maxmemory-policy = (unknown)"),
+    ] {
+        let (error, _) = meets("", &[(command, says)]);
         assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
         assert!(error.to_string().contains(words), "{error}");
     }
@@ -279,6 +294,23 @@ fn a_server_that_cannot_tell_its_settings_now_is_not_taken_for_one_that_hides_th
             let part = if options.is_empty() { "does not let floe read its settings" } else { "no script" };
             assert!(error.to_string().contains(part), "{command}: {error}");
         }
+    }
+}
+
+/// A slot that moves has moved a moment later, and until then the node that it moves to refuses its keys.
+#[test]
+fn a_node_of_a_cluster_that_does_not_have_the_realm_yet_or_now_is_waited_for() {
+    let other = "name it in the URL";
+    let moves = "wait until it has";
+    for (says, expected, part) in [
+        ("-MOVED 3999 10.0.0.7:6381\r\n", "asked", other),
+        ("-ASK 3999 10.0.0.7:6381\r\n", "unavailable", moves),
+        ("-TRYAGAIN Multiple keys request during rehashing of slot\r\n", "unavailable", moves),
+        ("-CLUSTERDOWN The cluster is down\r\n", "unavailable", "whether the server runs"),
+    ] {
+        let (error, _) = meets("", &[("EVALSHA", says)]);
+        assert_eq!(kind(&error), expected, "{error}");
+        assert!(error.to_string().contains(part), "{error}");
     }
 }
 

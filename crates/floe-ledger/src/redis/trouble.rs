@@ -1,7 +1,7 @@
 //! Turns Redis's errors into the ledger's, each with its cause and the way out.
 
 use floe::ledger::LedgerError;
-use redis::{ErrorKind, RedisError};
+use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use super::url::Settings;
 use crate::OpenError;
@@ -12,7 +12,7 @@ use crate::remote::realm::is_damaged;
 pub(super) fn at_open(error: &RedisError, settings: &Settings) -> OpenError {
     let cause = cause(error);
     let access = is_access(&cause) || is_denied(&cause);
-    let asked = access || cause.contains("DB index") || error.redirect_node().is_some();
+    let asked = access || cause.contains("DB index") || moved_to(error).is_some();
     if asked { OpenError::Asked(sentence(error, settings)) } else { at_work(error, settings).into() }
 }
 
@@ -44,6 +44,13 @@ fn sentence(error: &RedisError, settings: &Settings) -> String {
     format!("{}: {cause}; {}", settings.reach.shown, way_out(error, &cause, settings))
 }
 
+/// The node of a cluster that has the keys for good. While Redis moves them, it names the node that gets them (`ASK`),
+/// which refuses them until it has them all.
+fn moved_to(error: &RedisError) -> Option<&str> {
+    let is_moved = error.kind() == ErrorKind::Server(ServerErrorKind::Moved);
+    error.redirect_node().filter(|_| is_moved).map(|(node, _)| node)
+}
+
 /// The user lacks the right to a command or a key. Newer servers phrase it differently inside a script.
 pub(super) fn is_denied(cause: &str) -> bool {
     cause.contains("NOPERM") || cause.contains("The user executing the script can't")
@@ -56,7 +63,7 @@ fn is_access(cause: &str) -> bool {
 
 /// The way out. Older servers put the code of an error inside a script into its text.
 fn way_out(error: &RedisError, cause: &str, settings: &Settings) -> String {
-    if let Some((node, _)) = error.redirect_node() {
+    if let Some(node) = moved_to(error) {
         return format!("the keys of this realm are on the node {node} of the cluster: name it in the URL");
     }
     if is_access(cause) {
@@ -64,6 +71,9 @@ fn way_out(error: &RedisError, cause: &str, settings: &Settings) -> String {
         return format!(
             "look at the user {user} and the password (in the URL, in REDISCLI_AUTH or in password_file=FILE)"
         );
+    }
+    if matches!(error.code(), Some("ASK" | "TRYAGAIN")) {
+        return "the cluster moves the keys of this realm to another node: wait until it has".to_owned();
     }
     if is_denied(cause) {
         return "grant the user what docs/ledgers.md lists".to_owned();
