@@ -1,11 +1,12 @@
 //! URLs and the names of keys, without a server.
 
+use floe_testbed::http_stub;
 use proptest::prelude::*;
 
 use super::*;
 use crate::remote::http::Servers;
 use crate::remote::ssl_mode::Use;
-use crate::remote::tests::golden;
+use crate::remote::tests::{golden, kind};
 use crate::remote::url::Reach;
 
 fn parse(url: &str) -> Result<Settings, String> {
@@ -110,5 +111,33 @@ fn names_of_others_are_no_keys() {
         ["ids", "idsmark/a", "other/mark/a", "ids/mark/a=2E", "ids/mark/=zz", "ids/mark/ü", "ids/mark/=ff"]
     {
         assert_eq!(settings.key_of(name), None, "{name}");
+    }
+}
+
+#[test]
+fn what_an_agent_says_at_an_opening_is_the_callers_to_mend_or_may_pass() {
+    let page = "<html>log in, please</html>";
+    let verb = r#"{"Results":null,"Errors":[{"OpIndex":0,"What":"unknown KV verb \"get-or-empty\""}]}"#;
+    let answers = [
+        ("403 Forbidden", "ACL not found", "asked"),
+        ("403 Forbidden", "Permission denied: token lacks it", "asked"),
+        ("500 Internal Server Error", "No path to datacenter", "asked"),
+        ("400 Bad Request", "Client sent an HTTP request to an HTTPS server.", "asked"),
+        ("409 Conflict", verb, "asked"),
+        ("500 Internal Server Error", "No cluster leader", "unavailable"),
+        ("429 Too Many Requests", "rate limit exceeded", "unavailable"),
+        ("413 Request Entity Too Large", "Request body too large", "unavailable"),
+        ("502 Bad Gateway", page, "unavailable"),
+        ("200 OK", page, "unavailable"),
+    ];
+    let answers = answers.map(|(status, body, expected)| {
+        (format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len()), expected)
+    });
+    let of_another = ("SSH-2.0-OpenSSH_9.2\r\n".to_owned(), "unavailable");
+    for (said, expected) in answers.into_iter().chain([of_another]) {
+        let answer = said.clone().into_bytes();
+        let port = http_stub(move |_, _| answer.clone());
+        let error = open_url(&format!("consul://127.0.0.1:{port}"), &Opening::of("test")).err().unwrap();
+        assert_eq!(kind(&error), expected, "{said}: {error}");
     }
 }

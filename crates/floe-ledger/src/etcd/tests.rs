@@ -264,6 +264,22 @@ async fn a_member_that_refuses_for_good_is_not_passed_over() {
         }
         assert_eq!(asked.load(Ordering::SeqCst), count, "{told}");
     }
+    // A cluster that is being updated: what an old member confirms, the cluster may lose.
+    for version in ["3.3.27", "3.5.5"] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let is_old = || {
+            let asked = Arc::clone(&asked);
+            member(move |_, _| {
+                asked.fetch_add(1, Ordering::SeqCst);
+                Says::message(&release(version))
+            })
+        };
+        match connect(&[is_old().await, is_old().await], "").await.map(drop) {
+            Err(Trouble::Ledger(LedgerError::Unfit(text))) => assert!(text.contains(version), "{text}"),
+            outcome => panic!("{version}: {outcome:?}"),
+        }
+        assert_eq!(asked.load(Ordering::SeqCst), 1, "{version}");
+    }
 }
 
 #[test]

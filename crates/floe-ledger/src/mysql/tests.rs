@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 
 use floe::ledger::LedgerError;
-use floe::store::{Counting as _, Put, Store as _, Version};
+use floe::store::{Counting as _, Put, Store as _, Taken, Version};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -471,6 +471,62 @@ fn a_swap_is_done_only_if_the_count_and_the_record_agree() {
     }
 }
 
+/// A trigger or a proxy may change what a statement changes.
+#[test]
+fn a_count_is_handed_out_only_if_its_row_and_its_numbers_agree() {
+    let taken = |changed, rows: &[&[&str]]| {
+        let none = Says::Changed(0);
+        let store = on_a_server(vec![packets(&[none, Says::Changed(changed), Says::Rows(rows), none])]);
+        store.take("mark/test/n/orders@id", 0, 5, u64::MAX >> 1)
+    };
+    assert_eq!(taken(1, &[&["3", "8", "90"]]), Ok(Taken::Numbers { previous: 3, end: 8 }));
+    assert_eq!(taken(0, &[&["3", "8", "90"]]), Ok(Taken::Left(Some(8..90))));
+    assert_eq!(taken(0, &[]), Ok(Taken::Left(None)));
+    for (changed, row) in [
+        (2, ["3", "8", "90"]),
+        (1, ["x", "8", "90"]),
+        (1, ["3", "", "90"]),
+        (1, ["-3", "8", "90"]),
+        (0, ["3", "x", "90"]),
+        (0, ["3", "8", "-1"]),
+    ] {
+        let outcome = taken(changed, &[&row]);
+        let Err(LedgerError::Unfit(text)) = outcome else { panic!("{changed} {row:?}: {outcome:?}") };
+        assert!(text.contains("a count that is no number"), "{text}");
+    }
+}
+
+#[test]
+fn a_record_that_is_no_text_is_damage() {
+    // One row of these cells, the last one the record.
+    let row = |cells: &[&[u8]]| {
+        let columns = u8::try_from(cells.len()).unwrap();
+        let payloads = [vec![columns]].into_iter().chain(cells.iter().map(|_| vec![b'a'])).chain([
+            vec![0xfe, 0, 0, 0, 0],
+            cells.concat(),
+            vec![0xfe, 0, 0, 0, 0],
+        ]);
+        let packet = |(number, payload): (u8, Vec<u8>)| {
+            [&[u8::try_from(payload.len()).unwrap(), 0, 0, number], &*payload].concat()
+        };
+        on_a_server(vec![(1..).zip(payloads).map(packet).collect::<Vec<_>>().concat()])
+    };
+    let (key, mark) = (b"\x01k".as_slice(), b"\x01r".as_slice());
+    assert_eq!(row(&[mark]).get("k").unwrap().unwrap().text, "r");
+    assert_eq!(row(&[key, mark]).list("", "", 9), Ok(vec![("k".to_owned(), "r".to_owned())]));
+    // Not UTF-8, and NULL.
+    for odd in [b"\x01\xff".as_slice(), b"\xfb"] {
+        for outcome in [
+            row(&[odd]).get("k").map(drop),
+            row(&[key, odd]).list("", "", 9).map(drop),
+            row(&[odd, mark]).list("", "", 9).map(drop),
+        ] {
+            let Err(LedgerError::Unfit(text)) = outcome else { panic!("{odd:x?}: {outcome:?}") };
+            assert!(text.contains("that is no text") && text.contains("no floe has written"), "{text}");
+        }
+    }
+}
+
 /// The result of an opening on a server that says this, and what it hears.
 fn enters(options: &str, says: &[Vec<u8>]) -> (Result<(), LedgerError>, String) {
     let settings = parse(&format!("mysql://floe@db/ids?{options}"), &[]).unwrap();
@@ -514,6 +570,17 @@ fn records_are_moved_if_max_wait_is_long_enough_and_at_least_a_second_is() {
             }
             (_, outcome) => panic!("{max_wait} {records}: {outcome:?}"),
         }
+    }
+}
+
+/// Tables of floe's names, and of another tool's numbers.
+#[test]
+fn tables_of_a_version_that_no_floe_has_written_are_left_alone() {
+    for version in ["0", "-1"] {
+        let (outcome, heard) = enters("", &[has_version(version)]);
+        let Err(LedgerError::Unfit(text)) = outcome else { panic!("{version}: {outcome:?}") };
+        assert!(text.contains("no version in the table floe_version"), "{text}");
+        assert!(!heard.contains("CREATE TABLE") && !heard.contains("ALTER TABLE"), "{version}: {heard}");
     }
 }
 
@@ -645,14 +712,69 @@ fn one_channel_that_replicates_is_enough_to_be_refused() {
     }
 }
 
+/// MariaDB's other statement shows one channel.
+#[test]
+fn each_server_is_asked_for_all_its_channels() {
+    for (version, statement) in
+        [("8.4.0", "SHOW REPLICA STATUS"), ("10.11.6-MariaDB", "SHOW ALL REPLICAS STATUS")]
+    {
+        let (outcome, heard) = meets("", &[("version", version)], &[]);
+        assert!(outcome.is_ok() && heard.contains(statement), "{version}: {outcome:?} {heard}");
+    }
+}
+
+/// A server says nothing of a setting that it was not asked for, and that counts as one that it does not have.
+#[test]
+fn every_setting_that_is_judged_is_asked_for() {
+    let (_, heard) = meets("", &[], &[]);
+    for setting in [
+        "version",
+        "read_only",
+        "super_read_only",
+        "log_bin",
+        "sync_binlog",
+        "binlog_format",
+        "innodb_flush_log_at_trx_commit",
+        "innodb_doublewrite",
+        "wsrep_on",
+        "Innodb_redo_log_enabled",
+    ] {
+        assert!(heard.contains(&format!("'{setting}'")), "{setting}: {heard}");
+    }
+}
+
+#[test]
+fn a_setting_may_be_a_number_or_missing() {
+    let flush = "innodb_flush_log_at_trx_commit";
+    for (variables, finding) in [
+        ([(flush, "")].as_slice(), "has innodb_flush_log_at_trx_commit = "),
+        (&[("log_bin", "ON"), ("sync_binlog", "")], "has a binary log and sync_binlog = "),
+        (&[("log_bin", "ON")], "has a binary log and sync_binlog = "),
+        (&[("log_bin", "1"), ("sync_binlog", "0")], "has a binary log and sync_binlog = 0"),
+        (&[("innodb_doublewrite", "0")], "has innodb_doublewrite = 0"),
+    ] {
+        let refused = checked("", variables, &[]);
+        let Err(LedgerError::Unfit(text)) = refused else { panic!("{variables:?}: {refused:?}") };
+        assert!(text.contains(finding), "{text}");
+    }
+    for setting in ["read_only", "super_read_only"] {
+        assert_eq!(checked("", &[(setting, "0")], &[]), Ok(String::new()));
+        for on in ["1", "NO_LOCK"] {
+            let refused = checked("unsafe=allow", &[(setting, on)], &[]);
+            let Err(LedgerError::Unavailable(text)) = refused else { panic!("{setting} {on}: {refused:?}") };
+            assert!(text.contains(&format!("has {setting} = {on}")), "{text}");
+        }
+    }
+}
+
 #[test]
 fn what_a_binary_log_must_be_like_matters_if_there_is_one() {
     let settings = |log| [("log_bin", log), ("binlog_format", "STATEMENT"), ("sync_binlog", "1")];
     assert_eq!(checked("", &settings("OFF"), &[]), Ok(String::new()));
     assert_eq!(checked("", &[("log_bin", "OFF"), ("sync_binlog", "0")], &[]), Ok(String::new()));
     // No write would succeed.
-    for options in ["", "unsafe=allow"] {
-        let refused = checked(options, &settings("ON"), &[]);
+    for (options, on) in [("", "ON"), ("unsafe=allow", "ON"), ("", "1")] {
+        let refused = checked(options, &settings(on), &[]);
         let Err(LedgerError::Unfit(text)) = refused else { panic!("{refused:?}") };
         assert!(text.contains("binlog_format = STATEMENT") && text.contains("ROW or MIXED"), "{text}");
     }

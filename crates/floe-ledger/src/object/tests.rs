@@ -4,6 +4,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
+use floe::ledger::LedgerError;
 use object_store::Error;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::client::{ClientOptions, HttpConnector as _, HttpErrorKind, HttpRequestBody};
@@ -13,8 +14,10 @@ use proptest::prelude::*;
 use super::connector::{self, Connector};
 use super::keys::{key_of, path_of};
 use super::url::{Settings, check_signed, signed_with};
-use super::{is_final, is_of_the_clock, whole_cause};
+use super::{Bucket, is_final, is_of_the_clock, whole_cause};
 use crate::OpenError;
+use crate::remote::Trouble;
+use crate::remote::driver::Driver;
 use crate::remote::ssl_mode::{SYSTEM, Verify};
 use crate::remote::tests::golden;
 use crate::remote::tls;
@@ -127,6 +130,42 @@ fn a_refusal_for_the_time_is_told_from_one_for_the_credentials() {
             (is_of_the_clock(&whole_cause(&error)), is_final(&error)),
             (is_of_time, !is_of_time),
             "{words}"
+        );
+    }
+}
+
+#[test]
+fn a_wrong_bucket_or_credential_or_certificate_does_not_pass_and_a_busy_store_does() {
+    for (words, expected) in [
+        ("Client error with status 404 Not Found: <Code>NoSuchBucket</Code>", true),
+        ("Client error with status 404 Not Found: <Code>ContainerNotFound</Code>", true),
+        ("Client error with status 403 Forbidden: No Body", true),
+        ("Client error with status 401 Unauthorized: No Body", true),
+        ("invalid peer certificate: UnknownIssuer", true),
+        ("Server returned non-2xx status code: 503 Service Unavailable: SlowDown", false),
+        ("Client error with status 429 Too Many Requests: slow down", false),
+        ("tcp connect error: Connection refused (os error 111)", false),
+    ] {
+        let error = Error::Generic { store: "S3", source: words.into() };
+        assert_eq!(is_final(&error), expected, "{words}");
+    }
+    let source = || "its words".into();
+    assert!(is_final(&Error::PermissionDenied { path: String::new(), source: source() }));
+    assert!(is_final(&Error::Unauthenticated { path: String::new(), source: source() }));
+    assert!(!is_final(&Error::NotFound { path: String::new(), source: source() }));
+}
+
+#[test]
+fn a_store_that_has_no_conditional_writes_is_unfit() {
+    let settings = Settings::parse("s3://ids?region=eu-central-1&endpoint=http://127.0.0.1:1").unwrap();
+    let driver = Driver::start("floe-objects", &settings.shown, Box::pin(std::future::ready(()))).unwrap();
+    let bucket = Bucket { client: settings.client().unwrap(), settings, driver };
+    let not_implemented = Error::NotImplemented { operation: "put_opts".into(), implementer: "S3".into() };
+    for error in [not_implemented, Error::NotSupported { source: "its words".into() }] {
+        let told = bucket.words(Trouble::Store(error));
+        assert!(
+            matches!(&told, LedgerError::Unfit(text) if text.contains("does not support conditional writes")),
+            "{told:?}"
         );
     }
 }

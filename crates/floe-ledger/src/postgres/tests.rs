@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use floe::ledger::LedgerError;
-use floe::store::Store as _;
+use floe::store::{Counting as _, Store as _, Taken};
 
 use super::queries::DroppedApart;
 use super::statements::Statements;
@@ -224,6 +224,8 @@ fn a_programs_own_connections_are_checked_and_nothing_is_let_be() {
         (["110022", "11.22", "false", "on", "on", "UTF8"], None, "floe needs 12 or newer"),
         (["170002", "17.2", "false", "off", "on", "UTF8"], None, "has fsync = off"),
         (["170002", "17.2", "false", "on", "off", "UTF8"], None, "has full_page_writes = off"),
+        (["170002", "17.2", "false", "", "on", "UTF8"], None, "has fsync = off"),
+        (["170002", "17.2", "false", "on", "", "UTF8"], None, "has full_page_writes = off"),
         (["170002", "17.2", "false", "on", "on", "LATIN1"], None, "has the encoding LATIN1"),
         (fit, Some("record"), "has unlogged tables (record)"),
     ] {
@@ -234,6 +236,31 @@ fn a_programs_own_connections_are_checked_and_nothing_is_let_be() {
     for (schema, realm) in [("floe", "a/b"), ("Shop", "test")] {
         let refused = Postgres::over(Showing(fit, None), schema, &Opening::of(realm)).map(drop);
         assert!(matches!(refused, Err(OpenError::Asked(_))), "{schema} {realm}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_count_is_handed_out_only_if_it_is_a_number() {
+    let taken = |row: &[Option<&'static str>]| {
+        let statements = Statements::in_schema("floe");
+        let (shown, described) = ("postgres:".to_owned(), String::new());
+        let queries = Box::new(Answering(row.to_vec()));
+        Postgres { queries, statements, shown, described }.take("mark/shop/n/orders@id", 0, 5, u64::MAX >> 1)
+    };
+    assert_eq!(taken(&[Some("taken"), Some("3"), Some("8")]), Ok(Taken::Numbers { previous: 3, end: 8 }));
+    assert_eq!(taken(&[Some("left"), Some("8"), Some("90")]), Ok(Taken::Left(Some(8..90))));
+    for row in [
+        [Some("taken"), None, Some("8")].as_slice(),
+        &[Some("taken"), Some("3"), Some("x")],
+        &[Some("taken"), Some("-3"), Some("8")],
+        &[Some("left"), Some("8"), None],
+        &[Some("odd"), Some("3"), Some("8")],
+        &[None, Some("3"), Some("8")],
+        &[],
+    ] {
+        let outcome = taken(row);
+        let Err(LedgerError::Unfit(text)) = outcome else { panic!("{row:?}: {outcome:?}") };
+        assert!(text.contains("answered a count without a number"), "{text}");
     }
 }
 
@@ -263,6 +290,22 @@ fn a_replica_is_refused_by_its_settings_alone() {
             matches!(&checked, Err(LedgerError::Unavailable(text)) if text.contains("in recovery")),
             "{checked:?}"
         );
+    }
+}
+
+#[test]
+fn no_option_lets_in_a_server_that_cannot_keep_records() {
+    let checked = |settings: [&str; 6]| {
+        let settings = settings.map(|text| Some(text.to_owned())).to_vec();
+        schema::check_server(&[settings], "postgres:", true)
+    };
+    let remarks = checked(["170002", "17.2", "false", "off", "on", "UTF8"]);
+    assert!(matches!(remarks.as_deref(), Ok([remark]) if remark.contains("has fsync = off")), "{remarks:?}");
+    for settings in
+        [["110022", "11.22", "false", "on", "on", "UTF8"], ["170002", "17.2", "false", "on", "on", "LATIN1"]]
+    {
+        let refused = checked(settings);
+        assert!(matches!(refused, Err(LedgerError::Unfit(_))), "{settings:?}: {refused:?}");
     }
 }
 

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use floe::Name;
 use floe::ledger::conformance;
-use floe::ledger::{Key, Reserve};
+use floe::ledger::{Key, LedgerError, Reserve};
 use floe_ledger::OpenError;
 use floe_testbed::{Consul, Proxy};
 
 use super::faults::{Rig, faults, open};
 use super::realm_of;
-use crate::{ask, got};
+use crate::{ask, got, says};
 
 /// The URL of a prefix at a port.
 fn url(port: u16, options: &str) -> String {
@@ -101,6 +101,23 @@ fn a_write_by_hand_is_noticed() {
     server.control(&["kv", "put", record, &text]);
     assert_eq!(got(&*ledger, &ask(5)), (200, 205));
     assert_eq!(got(&*ledger, &ask(5)), (205, 210));
+}
+
+#[test]
+fn a_value_that_is_not_text_is_damage() {
+    let server = Consul::start(&[]);
+    let url = url(server.port(), "");
+    let ledger = open(&url);
+    got(&*ledger, &ask(5));
+    server.control(&["kv", "put", "-base64", "floe/mark/test/n/orders", "/w=="]);
+    for outcome in [
+        ledger.reserve(&ask(5)).map(drop),
+        open(&url).reserve(&ask(5)).map(drop),
+        ledger.list("", "", 9).map(drop),
+    ] {
+        let Err(LedgerError::Unfit(text)) = outcome else { panic!("{outcome:?}") };
+        says(&text, &["a value that is not text (floe/mark/test/n/orders)", "no floe has written"]);
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
+use floe::Name;
 use floe::ledger::{Key, LedgerError, Reply, Reserve};
 use floe_testbed::{Consul, http_stub};
 
@@ -164,6 +165,8 @@ fn a_list_that_a_token_may_not_ask_for_is_not_taken_for_an_empty_one() {
     let listed = ledger.list("", "", 9);
     let Err(LedgerError::Unavailable(text)) = listed else { panic!("{listed:?}") };
     says(&text, &["key:list", "docs/ledgers.md"]);
+    // A token for one realm may list no others, and learns of none.
+    assert_eq!(ledger.in_other_realms(&Name::new("orders").unwrap()), Ok(Vec::new()));
 }
 
 /// Whoever stands before Consul and carries out a write without its conditions.

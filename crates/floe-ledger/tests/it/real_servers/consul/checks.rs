@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use floe::Name;
 use floe::ledger::{Key, LedgerError, Reserve};
 use floe_ledger::{DEFAULT_REALM, OpenError, Opening};
 use floe_testbed::Consul;
@@ -51,7 +52,10 @@ fn the_rights_that_the_docs_list_are_enough() {
     let ledger = open(&at(&server, &token(&server, &operator, "whole", &whole)));
     assert_eq!(got(&*ledger, &ask(5)), (0, 5));
     assert_eq!(ledger.list("", "", 9).unwrap().len(), 1);
-    drop(floe_ledger::open_in(&at(&server, &operator), "bank").unwrap());
+    let orders = Name::new("orders").unwrap();
+    floe_ledger::open_in(&at(&server, &operator), "bank").unwrap().bind(&orders, "segment", true).unwrap();
+    let found = ledger.in_other_realms(&orders).unwrap();
+    assert_eq!(found.iter().map(|found| &*found.realm).collect::<Vec<_>>(), ["bank"]);
     let told = Opening::of(DEFAULT_REALM).sole_realm().open(&at(&server, &operator)).map(drop).unwrap_err();
     says(&told, &["bank", "test"]);
 
@@ -60,6 +64,7 @@ fn the_rights_that_the_docs_list_are_enough() {
     assert_eq!(got(&*ledger, &ask(5)), (5, 10));
     assert_eq!(got(&*ledger, &Reserve { key: Key::slot(10, 7), ..ask(5) }), (0, 5));
     assert_eq!(ledger.list("", "", 9).unwrap().len(), 2);
+    assert_eq!(ledger.in_other_realms(&orders), Ok(Vec::new()));
     let Err(other) = floe_ledger::open_in(&at(&server, &secret), "bank") else { panic!("it may not") };
     says(&other, &["permission denied", "docs/ledgers.md"]);
 }
@@ -94,7 +99,7 @@ fn what_a_token_may_not_read_is_not_taken_for_missing() {
     let blind = open(&at(&server, &token(&server, &operator, "blind", &rules("deny"))));
     for outcome in [
         blind.reserve(&ask(5)).map(drop),
-        blind.definition(&floe::Name::new("orders").unwrap()).map(drop),
+        blind.definition(&Name::new("orders").unwrap()).map(drop),
         blind.list("", "", 9).map(drop),
     ] {
         let Err(LedgerError::Unavailable(text)) = outcome else { panic!("{outcome:?}") };
@@ -129,7 +134,7 @@ fn a_value_that_is_too_large_is_told() {
     let server = Consul::start(&[r#""limits":{"kv_max_value_size":2000,"txn_max_req_len":2000}"#]);
     let ledger = open(&url(server.port(), ""));
     assert_eq!(got(&*ledger, &ask(5)), (0, 5));
-    let outcome = ledger.bind(&floe::Name::new("long").unwrap(), &"x".repeat(3_000), false);
+    let outcome = ledger.bind(&Name::new("long").unwrap(), &"x".repeat(3_000), false);
     let Err(LedgerError::Unavailable(text)) = outcome else { panic!("{outcome:?}") };
     says(&text, &["too large", "limits.kv_max_value_size"]);
 }

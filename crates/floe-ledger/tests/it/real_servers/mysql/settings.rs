@@ -63,13 +63,18 @@ fn a_server_without_doublewrite_is_refused_and_so_are_tables_that_are_not_floes(
     is_refused_unless_told_otherwise(&server, "innodb_doublewrite = OFF", "Turn innodb_doublewrite on");
     let allowed = format!("{}?unsafe=allow", server.url());
 
-    server.sql("ALTER TABLE floe.floe_record ENGINE = Aria");
-    says(&open(&allowed).describe(), &["keeps floe_record in another engine than InnoDB"]);
-    server.sql("ALTER TABLE floe.floe_record ENGINE = InnoDB");
-
-    server.sql("ALTER TABLE floe.floe_record CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci");
-    says(&refused(&allowed), &["different names as equal", "floe_record.key", "utf8mb4_bin"]);
-    server.sql("ALTER TABLE floe.floe_record CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin");
+    for table in ["floe_record", "floe_counting", "floe_version"] {
+        server.sql(&format!("ALTER TABLE floe.{table} ENGINE = Aria"));
+        says(&open(&allowed).describe(), &[&format!("keeps {table} in another engine than InnoDB")]);
+        server.sql(&format!("ALTER TABLE floe.{table} ENGINE = InnoDB"));
+    }
+    for table in ["floe_record", "floe_counting"] {
+        let convert = format!("ALTER TABLE floe.{table} CONVERT TO CHARACTER SET utf8mb4 COLLATE");
+        server.sql(&format!("{convert} utf8mb4_general_ci"));
+        let key = format!("{table}.key");
+        says(&refused(&allowed), &["different names as equal", &key, "utf8mb4_bin"]);
+        server.sql(&format!("{convert} utf8mb4_bin"));
+    }
     drop(open(&allowed));
 
     // Something between floe and its table.

@@ -186,6 +186,60 @@ fn a_table_of_somebody_else_is_refused() {
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
 }
 
+/// In a table whose names are numbers, or whose folder and name have changed places, no record of floe's has its place.
+#[test]
+fn a_table_with_floes_attributes_in_another_key_is_refused() {
+    let server = Dynalite::start(&[]);
+    for (table, keys) in [
+        ("swapped", ["name S HASH", "folder S RANGE"].as_slice()),
+        ("folders", &["folder N HASH", "name S RANGE"]),
+        ("names", &["folder S HASH", "name N RANGE"]),
+        ("only", &["folder S HASH"]),
+        ("other", &["folder S HASH", "record S RANGE"]),
+    ] {
+        let key = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let schema = |key: &Vec<String>| json!({ "AttributeName": key[0], "KeyType": key[2] });
+        let kind = |key: &Vec<String>| json!({ "AttributeName": key[0], "AttributeType": key[1] });
+        let keys: Vec<_> = keys.iter().map(|text| key(text)).collect();
+        let made = json!({
+            "TableName": table,
+            "BillingMode": "PAY_PER_REQUEST",
+            "KeySchema": keys.iter().map(schema).collect::<Vec<_>>(),
+            "AttributeDefinitions": keys.iter().map(kind).collect::<Vec<_>>(),
+        });
+        let made = Dynalite::ask(server.port(), "CreateTable", &made.to_string());
+        assert!(made.starts_with("HTTP/1.1 200"), "{made}");
+        let url = Dynalite::url_at(server.port(), "").replace("//ids", &format!("//{table}"));
+        let error = refused(&url, &["another key"]);
+        assert!(matches!(error, OpenError::Ledger(LedgerError::Unfit(_))), "{error:?}");
+    }
+}
+
+#[test]
+fn an_item_without_a_text_is_damage() {
+    let server = Dynalite::start(&[]);
+    let url = Dynalite::url_at(server.port(), "");
+    let ledger = open(&url);
+    got(&*ledger, &ask(5));
+    for record in [json!(null), json!({ "N": "5" }), json!({ "B": "/w==" })] {
+        let mut item = json!({ "folder": { "S": "mark/test" }, "name": { "S": "n/orders" } });
+        if !record.is_null() {
+            item["record"] = record;
+        }
+        let put = json!({ "TableName": "ids", "Item": item });
+        let put = Dynalite::ask(server.port(), "PutItem", &put.to_string());
+        assert!(put.starts_with("HTTP/1.1 200"), "{put}");
+        for outcome in [
+            ledger.reserve(&ask(5)).map(drop),
+            open(&url).reserve(&ask(5)).map(drop),
+            ledger.list("", "", 9).map(drop),
+        ] {
+            let Err(LedgerError::Unfit(text)) = outcome else { panic!("{item}: {outcome:?}") };
+            says(&text, &["an item without the attribute record", "no floe has written"]);
+        }
+    }
+}
+
 /// Passes a request on, and returns the whole answer.
 type Pass<'a> = &'a dyn Fn(&Value) -> String;
 
@@ -408,6 +462,16 @@ fn a_table_that_is_going_or_gone_is_unavailable_with_its_state() {
         let error =
             refused(&Dynalite::url_at(port, ""), &[&format!("cannot be used (TableStatus {status})")]);
         assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
+    }
+}
+
+/// As while its capacity is changed, and as some work-alikes say that there are none.
+#[test]
+fn a_table_that_is_updated_or_that_has_an_empty_list_of_replicas_is_used() {
+    let server = Dynalite::start(&[]);
+    for (end, told) in [(5, r#""TableStatus":"UPDATING""#), (10, r#""Replicas":[],"TableStatus":"ACTIVE""#)] {
+        let port = retold(server.port(), r#""TableStatus":"ACTIVE""#, told.to_owned());
+        assert_eq!(got(&*open(&Dynalite::url_at(port, "")), &ask(5)), (end - 5, end), "{told}");
     }
 }
 

@@ -94,6 +94,19 @@ fn tables_of_the_second_version_are_taken_over_under_a_floe_that_runs_on() {
     }
 }
 
+/// It kept no list of what was made.
+#[test]
+fn tables_of_the_first_version_are_taken_over() {
+    let (server, schema) = (Postgres::shared(), schema());
+    let url = former(&schema);
+    server.psql(&format!("DROP TABLE {schema}.made; UPDATE {schema}.version SET version = 1"));
+    let ledger = open(&url);
+    assert_eq!(ledger.realm_id().unwrap(), "7a1512e18cf6f760a63cdaef68c62477");
+    assert_eq!(ledger.list("", "", 10).unwrap().len(), 5);
+    assert_eq!(got(&*ledger, &of(&key("orders"))), (3, 4));
+    assert_eq!(ledger.count(&of(&key("visits"))), Ok(Reply::Got { start: 5, end: 6, previous_mark: 5 }));
+}
+
 /// A raise leaves the row with the rest of a range behind.
 #[test]
 fn a_rest_that_was_counted_from_before_a_raise_is_not_taken_over() {

@@ -69,6 +69,25 @@ fn a_name_of_a_realm_that_is_closed_is_not_told_of() {
 }
 
 #[test]
+fn a_list_of_what_may_not_be_read_is_not_taken_for_an_empty_one() {
+    let (url, path) = fresh_url();
+    let ledger = open(&url);
+    got(&*ledger, &ask(3));
+    let marks = format!("{path}/test/{}/marks", ledger.realm_id().unwrap());
+    let bucket = only_child(&marks);
+    let record = only_child(&bucket);
+    let server = Zookeeper::shared();
+    for closed in [marks, bucket, record] {
+        server.cli(&["setAcl", &closed, "world:anyone:cdwa"]);
+        let listed = ledger.list("", "", 9);
+        let Err(LedgerError::Unavailable(text)) = listed else { panic!("{closed}: {listed:?}") };
+        says(&text, &["NoAuth"]);
+        server.cli(&["setAcl", &closed, "world:anyone:cdrwa"]);
+        assert_eq!(ledger.list("", "", 9).unwrap().len(), 1, "{closed}");
+    }
+}
+
+#[test]
 fn credentials_on_a_realm_that_is_open_to_everybody_are_refused_until_it_is_closed() {
     let ((url, path), server) = (fresh_url(), Zookeeper::shared());
     got(&*open(&url), &ask(3));
