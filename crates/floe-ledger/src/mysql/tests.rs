@@ -573,7 +573,7 @@ fn records_are_moved_if_max_wait_is_long_enough_and_at_least_a_second_is() {
     }
 }
 
-/// Tables of floe's names, and of another tool's numbers.
+/// Another tool may have tables of the same names.
 #[test]
 fn tables_of_a_version_that_no_floe_has_written_are_left_alone() {
     for version in ["0", "-1"] {

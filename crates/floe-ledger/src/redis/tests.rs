@@ -297,9 +297,9 @@ fn a_server_that_cannot_tell_its_settings_now_is_not_taken_for_one_that_hides_th
     }
 }
 
-/// A slot that moves has moved a moment later, and until then the node that it moves to refuses its keys.
+/// A later try finds all keys of a slot on one node.
 #[test]
-fn a_node_of_a_cluster_that_does_not_have_the_realm_yet_or_now_is_waited_for() {
+fn a_realm_that_a_cluster_moves_is_unavailable_and_one_on_another_node_is_the_callers_error() {
     let other = "name it in the URL";
     let moves = "wait until it has";
     for (says, expected, part) in [

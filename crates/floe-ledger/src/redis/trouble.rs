@@ -44,8 +44,8 @@ fn sentence(error: &RedisError, settings: &Settings) -> String {
     format!("{}: {cause}; {}", settings.reach.shown, way_out(error, &cause, settings))
 }
 
-/// The node of a cluster that has the keys for good. While Redis moves them, it names the node that gets them (`ASK`),
-/// which refuses them until it has them all.
+/// The node of a cluster that has the keys. While Redis moves them, `ASK` names the node that gets them: it does not serve
+/// them yet.
 fn moved_to(error: &RedisError) -> Option<&str> {
     let is_moved = error.kind() == ErrorKind::Server(ServerErrorKind::Moved);
     error.redirect_node().filter(|_| is_moved).map(|(node, _)| node)
