@@ -252,6 +252,25 @@ pub(super) mod tests {
         [&length[..], text.as_bytes(), &[0; 32], &version.to_be_bytes(), &[0; 32]].concat()
     }
 
+    /// A server that lags behind shows the past, unless a write was before.
+    #[tokio::test]
+    async fn a_read_comes_behind_a_transaction() {
+        let (mut link, mut server) = link(&Arc::default()).await;
+        let mut read = pin!(link.read("/floe/shop", &["/floe/shop/a"]));
+        let first = async {
+            loop {
+                // The others are pings.
+                if let (1.., rest) = frame(&mut server).await {
+                    break rest;
+                }
+            }
+        };
+        tokio::select! {
+            _ = &mut read => panic!("nobody has answered"),
+            asked = first => assert_eq!(asked[..4], 14_i32.to_be_bytes(), "a read is 4"),
+        }
+    }
+
     #[tokio::test]
     async fn an_answer_that_comes_late_takes_nothing_back() {
         let heard = Arc::default();

@@ -10,8 +10,9 @@ use std::time::Duration;
 use floe::kind::Mint;
 use floe::ledger::{Ledger, LedgerError, Memory};
 use floe::{
-    DatedShape, Definition, Floe, Id, KindRegistry, Layout, MintError, Name, NameOptions, Overflow,
-    Properties, Registered, Segment, StopReason, Stopped, TextMinter,
+    DatedShape, Definition, FixedClock, Floe, Generator, Id, KindRegistry, Layout, MintError, Name,
+    NameOptions, Overflow, Properties, Registered, Segment, Start, StopReason, Stopped, TextMinter,
+    UnixMillis,
 };
 
 use crate::executor::block_on;
@@ -137,6 +138,26 @@ fn threads_that_define_a_name_at_once_mint_from_one_supply() {
     });
     let numbers: Vec<_> = segments.iter().map(|segment| segment.mint().unwrap().get()).collect();
     assert_eq!(numbers, [1, 2]);
+}
+
+/// Two generators would begin the window of both with one ID.
+#[test]
+fn threads_that_define_a_generator_of_its_own_at_once_mint_from_one() {
+    let clock = FixedClock::at(UnixMillis::new(1_795_305_600_000));
+    let ledger = Together(Memory::default(), Barrier::new(2));
+    let floe = Floe::builder().clock(&clock).open(ledger).unwrap();
+    let own = Definition::Snowflake { layout: Layout::TWITTER, own: true };
+    let options = NameOptions { start: Some(Start::Zero), ..NameOptions::default() };
+    let define = || {
+        let handle = floe.define(&Name::new("orders").unwrap(), &own, &options).unwrap();
+        handle.get::<Generator>().cloned().unwrap()
+    };
+    let generators: Vec<Generator> = thread::scope(|scope| {
+        let defining: Vec<_> = (0..2).map(|_| scope.spawn(define)).collect();
+        defining.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let ids: Vec<_> = generators.iter().map(|orders| orders.mint().unwrap()).collect();
+    assert!(ids[0] < ids[1], "{ids:?}");
 }
 
 /// Polls once; nobody is woken.

@@ -432,8 +432,8 @@ impl Mint for Letters {
     }
 }
 
-/// A kind whose IDs have so many letters, and of which a list has one too few.
-struct Poor(&'static str, usize);
+/// A kind whose IDs have so many letters, and of which a list has one too few, or another one too many.
+struct Poor(&'static str, usize, i64);
 
 impl Mint for Poor {
     type Id = String;
@@ -443,17 +443,18 @@ impl Mint for Poor {
     }
 
     fn mint_many(&self, count: u64) -> Result<Vec<String>, MintError> {
-        (1..count.max(2)).map(|_| self.mint()).collect()
+        (0..count.saturating_add_signed(self.2).max(1)).map(|_| self.mint()).collect()
     }
 }
 
 #[test]
 fn a_registered_kind_makes_as_many_as_were_asked_for_of_at_most_1024_bytes() {
     let kinds = KindRegistry::new()
-        .with("fits", |_, _| Ok(Poor("x", 1024)))
-        .with("wide", |_, _| Ok(Poor("é", 512)))
-        .with("long", |_, _| Ok(Poor("x", 1025)))
-        .with("too-wide", |_, _| Ok(Poor("é", 513)));
+        .with("fits", |_, _| Ok(Poor("x", 1024, -1)))
+        .with("wide", |_, _| Ok(Poor("é", 512, -1)))
+        .with("long", |_, _| Ok(Poor("x", 1025, -1)))
+        .with("too-wide", |_, _| Ok(Poor("é", 513, -1)))
+        .with("many", |_, _| Ok(Poor("x", 1024, 1)));
     let floe = Floe::builder().kinds(kinds).open(Memory::default()).unwrap();
     let of = |kind: &str| {
         let registered = Registered::new(kind, Properties::default()).unwrap();
@@ -464,6 +465,7 @@ fn a_registered_kind_makes_as_many_as_were_asked_for_of_at_most_1024_bytes() {
         (of("long").mint_many(1), "1 to 1024 bytes"),
         (of("too-wide").mint_many(1), "1 to 1024 bytes"),
         (of("fits").mint_many(3), "made 2 IDs"),
+        (of("many").mint_many(3), "made 4 IDs"),
     ] {
         let Err(MintError::Stopped(Stopped { reason: StopReason::Other, cause: why })) = minted.map(drop)
         else {

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use floe::Name;
 use floe::ledger::conformance;
 use floe::ledger::{Key, LedgerError, Reserve};
-use floe_ledger::OpenError;
+use floe::store::Put;
+use floe_ledger::{OpenError, Opening};
 use floe_testbed::{Consul, Proxy};
 
 use super::faults::{Rig, faults, open};
@@ -53,6 +54,17 @@ fn conformance() {
         let (url, realm) = (url.clone(), format!("realm-{}", realms.fetch_add(1, Ordering::Relaxed)));
         realm_of(move || floe_ledger::open_in(&url, &realm).unwrap())
     });
+}
+
+#[test]
+fn a_record_without_the_number_of_its_last_write_is_not_written_over() {
+    let server = Consul::start(&[]);
+    let (store, _) = Opening::of("test").__open_store(&url(server.port(), "")).unwrap().unwrap();
+    let key = "mark/test/n/orders";
+    let Ok(Put::Done(first)) = store.put(key, "first", None) else { panic!("it was there") };
+    server.control(&["kv", "delete", "-recurse", "floe/last/mark/test/n/orders/"]);
+    assert_eq!(store.put(key, "second", Some(&first)), Ok(Put::Conflict));
+    assert_eq!(store.get(key).unwrap().unwrap().text, "first");
 }
 
 #[test]

@@ -49,6 +49,20 @@ fn a_window_goes_back_from_behind_what_was_minted_ahead_of_the_clock() {
     assert_eq!(from, [BEGIN.unsigned_abs() + 6]);
 }
 
+/// What is left of the first range has no token any more.
+#[test]
+fn a_segment_that_is_still_in_its_first_range_gives_back_the_second_alone() {
+    let mut rig = Rig::new(&Memory::default(), 1);
+    let numbers = rig.segment("tickets", STEPS);
+    assert_eq!(rig.numbers_after_settling(&numbers, STEPS.min * 3 / 2), 0);
+    rig.settle();
+    rig.node.close(&rig.clock);
+    let backs = give_backs(&mut rig);
+    let [(key, token, from)] = &backs[..] else { panic!("{backs:?}") };
+    assert_eq!(*from, 2 * STEPS.min);
+    assert_eq!(rig.ledger.give_back(key, *token, *from), Ok(true));
+}
+
 #[test]
 fn only_the_last_reservation_goes_back() {
     let mut rig = Rig::with(&Memory::default(), 1, Hands::at(BEGIN), WINDOW, true);

@@ -202,6 +202,21 @@ fn the_numbers_of_a_cancelled_caller_are_discarded() {
     assert_eq!(next.answered(), Some(Ok(6)), "leftovers are never handed on");
 }
 
+/// Wherever in the queue that caller is.
+#[test]
+fn nothing_is_reserved_for_who_has_gone_before_the_request_is_sent() {
+    for gone in 0..3 {
+        let (mut rig, name, _) = counter();
+        rig.enqueue(&name, 1);
+        let (first_id, alone) = rig.reserve();
+        let waiting = [1, 2, 4].map(|count| rig.enqueue(&name, count));
+        waiting[gone].abandon();
+        let answer = rig.ledger.reserve(&alone);
+        rig.answer(first_id, answer);
+        assert_eq!(rig.reserve().1.count, 7 - (1 << gone), "the caller at {gone} has gone");
+    }
+}
+
 #[test]
 fn a_caller_who_came_after_the_request_gets_nothing_of_one_that_has_gone() {
     let (mut rig, name, key) = counter();

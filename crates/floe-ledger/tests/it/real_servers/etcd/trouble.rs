@@ -6,6 +6,7 @@ use std::thread;
 
 use floe::Name;
 use floe::ledger::{Key, Ledger, LedgerError, Reserve, conformance};
+use floe_ledger::Opening;
 use floe_testbed::Etcd;
 
 use super::{open, prefix, refused, url};
@@ -34,6 +35,20 @@ fn a_realm_that_is_another_one_stops_the_ledger() {
     let bound = ledger.bind(&name, "kind=segment", true);
     assert!(matches!(bound, Err(LedgerError::Unfit(_))), "{bound:?}");
     assert_eq!(server.control(&["get", "--prefix", "/floe"]), "", "nothing was made again");
+}
+
+/// A process may be slow between a record and its note, while somebody empties the realm and makes it again.
+#[test]
+fn neither_a_record_nor_its_note_is_written_into_another_realm() {
+    let (server, prefix) = (Etcd::shared(), prefix());
+    let (store, place) = Opening::of("test").__open_store(&url(server, &prefix, "")).unwrap().unwrap();
+    server.control(&["put", &format!("{prefix}/realm/test"), "floe 1\nrealm 0f\n"]);
+    for key in ["mark/test/s/10/7", "made/test/s/10/7"] {
+        let put = store.put(key, &format!("floe 1\nrealm {}\n", place.id()), None);
+        let Err(LedgerError::Unfit(text)) = put else { panic!("{key}: {put:?}") };
+        says(&text, &["is not the one that it was", "restore"]);
+        assert_eq!(server.control(&["get", &format!("{prefix}/{key}")]), "", "{key}");
+    }
 }
 
 type Call<'a> = dyn Fn(&dyn Ledger) -> Result<(), LedgerError> + 'a;

@@ -143,7 +143,7 @@ fn every_call_on_a_record_looks_whether_its_realm_is_still_there() {
     }
 }
 
-/// Calls that write nothing: the scripts refuse the others.
+/// Also by calls that write no record.
 #[test]
 fn a_realm_that_a_newer_floe_has_taken_over_is_read_no_more() {
     let server = Redis::start(&[]);
@@ -152,8 +152,16 @@ fn a_realm_that_a_newer_floe_has_taken_over_is_read_no_more() {
     ledger.bind(&name, "definition", true).unwrap();
     let request = ask(5);
     got(&*ledger, &request);
+    let visits = Name::new("visits").unwrap();
+    ledger.bind(&visits, "a counter", true).unwrap();
+    let count = || ledger.count(&Reserve { key: Key::name(&visits), create: false, ..ask(1) });
+    // It reserves ahead for the next one.
+    assert_eq!(count(), Ok(Reply::Got { start: 0, end: 1, previous_mark: 0 }));
     server.cli(&["HSET", "floe:{test}", "version", "3"]);
     for outcome in [
+        count().map(drop),
+        // Its record's mark is above that.
+        ledger.raise(&Key::name(&visits), 1).map(drop),
         ledger.reserve(&request).map(drop),
         ledger.reserve(&Reserve { max_mark: 4, ..ask(1) }).map(drop),
         ledger.definition(&name).map(drop),
