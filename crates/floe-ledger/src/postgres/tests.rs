@@ -239,13 +239,17 @@ fn a_programs_own_connections_are_checked_and_nothing_is_let_be() {
     }
 }
 
+/// A store whose server answers everything with this row.
+fn answering(row: Vec<Option<&'static str>>) -> Postgres {
+    let statements = Statements::in_schema("floe");
+    let (shown, described) = ("postgres:".to_owned(), String::new());
+    Postgres { queries: Box::new(Answering(row)), statements, shown, described }
+}
+
 #[test]
 fn a_count_is_handed_out_only_if_it_is_a_number() {
     let taken = |row: &[Option<&'static str>]| {
-        let statements = Statements::in_schema("floe");
-        let (shown, described) = ("postgres:".to_owned(), String::new());
-        let queries = Box::new(Answering(row.to_vec()));
-        Postgres { queries, statements, shown, described }.take("mark/shop/n/orders@id", 0, 5, u64::MAX >> 1)
+        answering(row.to_vec()).take("mark/shop/n/orders@id", 0, 5, u64::MAX >> 1)
     };
     assert_eq!(taken(&[Some("taken"), Some("3"), Some("8")]), Ok(Taken::Numbers { previous: 3, end: 8 }));
     assert_eq!(taken(&[Some("left"), Some("8"), Some("90")]), Ok(Taken::Left(Some(8..90))));
@@ -267,11 +271,7 @@ fn a_count_is_handed_out_only_if_it_is_a_number() {
 /// A pooler or a failover may put a replica in the place of the server that was checked. A replica may lag behind.
 #[test]
 fn what_a_replica_says_is_no_record() {
-    let get = |row: Vec<Option<&'static str>>| {
-        let statements = Statements::in_schema("floe");
-        let (shown, described) = ("postgres:".to_owned(), String::new());
-        Postgres { queries: Box::new(Answering(row)), statements, shown, described }.get("mark/shop/n/orders")
-    };
+    let get = |row| answering(row).get("mark/shop/n/orders");
     assert_eq!(get(vec![Some("a record"), Some("false")]).unwrap().unwrap().text, "a record");
     assert_eq!(get(vec![None, Some("false")]), Ok(None));
     for row in [vec![Some("a record"), Some("true")], vec![None, Some("true")], vec![None, None], vec![]] {

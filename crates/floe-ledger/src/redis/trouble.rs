@@ -1,7 +1,7 @@
 //! Turns Redis's errors into the ledger's, each with its cause and the way out.
 
 use floe::ledger::LedgerError;
-use redis::{ErrorKind, RedisError, ServerErrorKind};
+use redis::{ErrorKind, RedisError};
 
 use super::url::Settings;
 use crate::OpenError;
@@ -47,8 +47,7 @@ fn sentence(error: &RedisError, settings: &Settings) -> String {
 /// The node of a cluster that has the keys. While Redis moves them, `ASK` names the node that gets them: it does not serve
 /// them yet.
 fn moved_to(error: &RedisError) -> Option<&str> {
-    let is_moved = error.kind() == ErrorKind::Server(ServerErrorKind::Moved);
-    error.redirect_node().filter(|_| is_moved).map(|(node, _)| node)
+    error.redirect_node().filter(|_| error.code() == Some("MOVED")).map(|(node, _)| node)
 }
 
 /// The user lacks the right to a command or a key. Newer servers phrase it differently inside a script.

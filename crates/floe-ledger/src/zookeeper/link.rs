@@ -209,14 +209,18 @@ pub(super) mod tests {
         link.settle_one(Request::All(vec![Request::Exists { path: "/floe" }])).await
     }
 
+    /// Waits for the next request, and returns its number and the rest. The other frames are pings.
+    async fn next_request(server: &mut DuplexStream) -> (i32, Vec<u8>) {
+        loop {
+            if let (number @ 1.., rest) = frame(server).await {
+                break (number, rest);
+            }
+        }
+    }
+
     /// Waits for a request, and answers it with the transaction number `zxid`, an error's code and a body.
     pub(in crate::zookeeper) async fn reply(server: &mut DuplexStream, zxid: i64, code: i32, body: &[u8]) {
-        let number = loop {
-            // The others are pings.
-            if let (number @ 1.., _) = frame(server).await {
-                break number;
-            }
-        };
+        let (number, _) = next_request(server).await;
         let length = i32::try_from(16 + body.len()).unwrap();
         let head = [length, number].map(i32::to_be_bytes).concat();
         server
@@ -257,17 +261,11 @@ pub(super) mod tests {
     async fn a_read_comes_behind_a_transaction() {
         let (mut link, mut server) = link(&Arc::default()).await;
         let mut read = pin!(link.read("/floe/shop", &["/floe/shop/a"]));
-        let first = async {
-            loop {
-                // The others are pings.
-                if let (1.., rest) = frame(&mut server).await {
-                    break rest;
-                }
-            }
-        };
         tokio::select! {
             _ = &mut read => panic!("nobody has answered"),
-            asked = first => assert_eq!(asked[..4], 14_i32.to_be_bytes(), "a read is 4"),
+            (_, asked) = next_request(&mut server) => {
+                assert_eq!(asked[..4], 14_i32.to_be_bytes(), "a read is 4");
+            }
         }
     }
 

@@ -129,13 +129,15 @@ impl Ledger for Together {
     }
 }
 
+/// What each of two threads gets.
+fn by_two_threads<T: Send>(work: impl Fn() -> T + Sync) -> [T; 2] {
+    thread::scope(|scope| [(), ()].map(|()| scope.spawn(&work)).map(|thread| thread.join().unwrap()))
+}
+
 #[test]
 fn threads_that_define_a_name_at_once_mint_from_one_supply() {
     let floe = Floe::open(Together(Memory::default(), Barrier::new(2))).unwrap();
-    let segments: Vec<Segment> = thread::scope(|scope| {
-        let defining: Vec<_> = (0..2).map(|_| scope.spawn(|| floe.segment("tickets").unwrap())).collect();
-        defining.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
+    let segments: [Segment; 2] = by_two_threads(|| floe.segment("tickets").unwrap());
     let numbers: Vec<_> = segments.iter().map(|segment| segment.mint().unwrap().get()).collect();
     assert_eq!(numbers, [1, 2]);
 }
@@ -148,15 +150,11 @@ fn threads_that_define_a_generator_of_its_own_at_once_mint_from_one() {
     let floe = Floe::builder().clock(&clock).open(ledger).unwrap();
     let own = Definition::Snowflake { layout: Layout::TWITTER, own: true };
     let options = NameOptions { start: Some(Start::Zero), ..NameOptions::default() };
-    let define = || {
+    let generators = by_two_threads(|| {
         let handle = floe.define(&Name::new("orders").unwrap(), &own, &options).unwrap();
         handle.get::<Generator>().cloned().unwrap()
-    };
-    let generators: Vec<Generator> = thread::scope(|scope| {
-        let defining: Vec<_> = (0..2).map(|_| scope.spawn(define)).collect();
-        defining.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let ids: Vec<_> = generators.iter().map(|orders| orders.mint().unwrap()).collect();
+    let ids = generators.map(|orders| orders.mint().unwrap());
     assert!(ids[0] < ids[1], "{ids:?}");
 }
 
