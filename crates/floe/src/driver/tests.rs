@@ -5,6 +5,7 @@ use std::task::{Context, Wake, Waker};
 use super::*;
 use crate::clock::{ClockPolicy, FixedClock, TimeSource};
 use crate::counter::Counter;
+use crate::definition::{DatedShape, Overflow, PERIOD_BITS};
 use crate::error::StopReason;
 use crate::ledger::{Key, Memory, Token};
 use crate::node::{CounterQueue, NodeSettings, Purpose};
@@ -131,22 +132,54 @@ fn the_nodes_thread_sleeps_until_it_is_called_and_wakes_at_the_end_who_still_wai
     assert_eq!(woken.0.load(Ordering::Relaxed), 1, "it learns that the floe was closed");
 }
 
-/// The last floe may be dropped by a future's waker.
+/// A clock that stands. A second passes with each look of one who waits.
+struct Hurried(Arc<AtomicU64>);
+
+impl TimeSource for Hurried {
+    fn read(&self) -> Reading {
+        standing().read()
+    }
+
+    fn patience(&self) -> MonoMillis {
+        MonoMillis::new(self.0.fetch_add(1_000, Ordering::Relaxed))
+    }
+}
+
+/// The last floe may be dropped by a future's waker, at its time or with its answer.
 #[test]
 fn a_driver_that_is_closed_by_its_own_thread_does_not_wait_for_that_thread() {
-    struct Drops(Mutex<Option<Driver>>, AtomicBool);
+    /// What has passed while it drops the driver.
+    struct Drops(Mutex<Option<Driver>>, Arc<AtomicU64>, Mutex<Option<u64>>);
     impl Wake for Drops {
         fn wake(self: Arc<Self>) {
+            let before = self.1.load(Ordering::Relaxed);
             drop(lock(&self.0).take());
-            self.1.store(true, Ordering::Release);
+            *lock(&self.2) = Some(self.1.load(Ordering::Relaxed) - before);
         }
     }
-    let driver = driver(&Memory::default(), Shared::run);
-    let shared = Arc::clone(&driver.shared);
-    let drops = Arc::new(Drops(Mutex::new(Some(driver)), AtomicBool::default()));
-    shared.wake_at(shared.mono(), &Waker::from(Arc::clone(&drops)), None);
-    until(|| drops.1.load(Ordering::Acquire));
-    assert_eq!(shared.node().stopped(), Some("floe was closed"));
+    type Wakes = fn(&Shared, &Name, &Waker);
+    let at_its_time: Wakes = |shared, _, waker| {
+        shared.wake_at(shared.mono(), waker, None);
+    };
+    let with_its_answer: Wakes = |shared, count, waker| {
+        let ticket = Ticket::new(1);
+        ticket.waiters().add(waker);
+        shared.enqueue(count, &ticket, Caller::Future).unwrap();
+    };
+    let threads: [(fn(&Shared), Wakes); 2] = [(Shared::run, at_its_time), (Shared::talk, with_its_answer)];
+    for (thread, wakes) in threads {
+        let (ledger, passed) = (Memory::default(), Arc::default());
+        let driver = driver_by(&ledger, Hurried(Arc::clone(&passed)), thread);
+        let shared = Arc::clone(&driver.shared);
+        let name = Name::new("count").unwrap();
+        ledger.bind(&name, "counter", true).unwrap();
+        shared.node().add_queue(CounterQueue::new(name.clone(), None));
+        let drops = Arc::new(Drops(Mutex::new(Some(driver)), passed, Mutex::default()));
+        wakes(&shared, &name, &Waker::from(Arc::clone(&drops)));
+        until(|| lock(&drops.2).is_some());
+        assert_eq!(*lock(&drops.2), Some(0), "it does not even look how long it may wait");
+        assert_eq!(shared.node().stopped(), Some("floe was closed"));
+    }
 }
 
 /// A task that is polled in the wake itself, by an executor without a queue.
@@ -576,6 +609,33 @@ fn a_thread_is_answered_by_itself_where_the_ledger_needs_no_wait() {
     assert!(matches!(third.answered(), Some(Err(MintError::Stopped(_)))));
 }
 
+/// A name on this ledger that counts by days, and its next position. Another node has minted once in tomorrow, so that
+/// who asks is refused and asks again.
+fn a_day_behind(driver: &Driver, ledger: &Memory) -> (Name, u64) {
+    let (name, shape) =
+        (Name::new("invoice").unwrap(), DatedShape::new("UTC", 6, "", Overflow::Refuse).unwrap());
+    ledger.bind(&name, "dated", true).unwrap();
+    let tomorrow = shape.period_at(standing().now()).unwrap() + 1;
+    let next = (tomorrow << PERIOD_BITS) + 1;
+    ledger.raise(&Key::name(&name), next).unwrap();
+    driver.shared.node().add_queue(CounterQueue::new(name.clone(), Some(Arc::new(shape))));
+    (name, next)
+}
+
+/// The node's thread, which would hand it on, is not there.
+#[test]
+fn what_is_asked_again_after_a_refusal_is_handed_on_by_the_thread_that_was_answered() {
+    for caller in [Caller::Thread, Caller::Future] {
+        let ledger = Memory::default();
+        let driver = driver(&ledger, Shared::talk);
+        let (name, next) = a_day_behind(&driver, &ledger);
+        let ticket = Ticket::new(1);
+        driver.shared.enqueue(&name, &ticket, caller).unwrap();
+        until(|| ticket.answered().is_some());
+        assert_eq!(ticket.answered(), Some(Ok(next)));
+    }
+}
+
 /// A ledger whose own code panics where it answers at once, and where it takes back.
 struct Panics(Memory);
 
@@ -672,16 +732,46 @@ fn an_error_of_its_own_where_callers_were_gathered_stops_all() {
     let ledger = Memory::default();
     let driver = driver(&ledger, |_| {});
     let shared = &driver.shared;
-    let (_, _tickets, gathering) = gathering(&driver, &ledger);
+    let (_, [_, waits], gathering) = gathering(&driver, &ledger);
     assert!(gathering.is_some());
-    shared.node().requests().settings.entropy =
-        Box::new(|| std::panic::resume_unwind(Box::new("the test broke the node")));
+    breaks_after(0, shared);
     lock(&shared.work).over = true;
     let next = catch_unwind(AssertUnwindSafe(|| shared.next_call(gathering)));
     assert!(matches!(next, Ok(None)), "the thread lives on");
-    let node = shared.node();
-    let text = node.stopped().unwrap();
+    broken(shared, &waits);
+}
+
+/// The question has a token, and the next one, after the refusal, would have another.
+#[test]
+fn an_error_of_its_own_where_a_caller_hands_in_what_it_was_answered_at_once_stops_all() {
+    let ledger = Memory::default();
+    let driver = driver(&ledger, |_| {});
+    let shared = &driver.shared;
+    let (name, _) = a_day_behind(&driver, &ledger);
+    let waits = Ticket::new(1);
+    breaks_after(1, shared);
+    let asked = catch_unwind(AssertUnwindSafe(|| shared.enqueue(&name, &waits, Caller::Thread)));
+    assert!(matches!(asked, Ok(Ok(()))), "it is none of the caller's");
+    broken(shared, &waits);
+}
+
+/// The node breaks where it would draw one token more than these.
+fn breaks_after(mut tokens: u32, shared: &Shared) {
+    shared.node().requests().settings.entropy = Box::new(move || {
+        let Some(left) = tokens.checked_sub(1) else {
+            std::panic::resume_unwind(Box::new("the test broke the node"))
+        };
+        tokens = left;
+        *Token::random().unwrap().as_bytes()
+    });
+}
+
+/// The node was stopped for an error of its own, and this caller was told.
+#[track_caller]
+fn broken(shared: &Shared, caller: &Ticket) {
+    let text = shared.node().stopped().unwrap().to_owned();
     assert!(text.contains("internal error") && text.contains("the test broke"), "{text}");
+    assert_eq!(caller.answered(), Some(Err(MintError::Stopped(Stopped::other(text)))));
 }
 
 #[test]
@@ -847,6 +937,61 @@ fn two_who_close_at_once_do_not_wait_for_each_other() {
     until(|| other.is_finished() && closes.1.load(Ordering::Acquire) == 2);
 }
 
+/// A waker that closes, and whether all calls were over when it came back.
+struct ClosesInTheWake(Arc<Driver>, Mutex<Option<bool>>);
+
+impl ClosesInTheWake {
+    /// A caller that waits, whose future closes when it hears.
+    fn waiting_for(count: u64, driver: &Arc<Driver>) -> (Arc<Ticket>, Arc<Self>) {
+        let closes = Arc::new(Self(Arc::clone(driver), Mutex::default()));
+        let ticket = Ticket::new(count);
+        ticket.waiters().add(&Waker::from(Arc::clone(&closes)));
+        (ticket, closes)
+    }
+}
+
+impl Wake for ClosesInTheWake {
+    fn wake(self: Arc<Self>) {
+        self.0.close();
+        *lock(&self.1) = Some(self.0.shared.node().is_drained());
+    }
+}
+
+/// It would wait for calls that lie in the hands of whoever woke it.
+#[test]
+fn who_is_woken_by_a_closing_closes_after_its_calls_are_handed_out() {
+    let ledger = Memory::default();
+    let driver = Arc::new(driver(&ledger, Shared::talk));
+    let shared = &driver.shared;
+    let name = Name::new("count").unwrap();
+    let (ticket, closes) = ClosesInTheWake::waiting_for(1, &driver);
+    {
+        let mut node = shared.node();
+        node.add_queue(CounterQueue::new(name.clone(), None));
+        node.enqueue(&name, &ticket, &shared.clock).unwrap();
+        node.requests().ask(Purpose::GiveBack, tail(&ledger));
+    }
+    driver.close();
+    assert_eq!(*lock(&closes.1), Some(true));
+    assert_eq!(ledger.list("n/", "", 2).unwrap()[0].mark, 1);
+}
+
+/// More than there are numbers is told so when the next one asks.
+#[test]
+fn who_is_woken_by_another_caller_closes_after_the_calls_of_that_one_are_handed_out() {
+    let ledger = Memory::default();
+    let driver = Arc::new(driver(&ledger, |_| {}));
+    let shared = &driver.shared;
+    let (name, _) = counted(&driver, &ledger);
+    let first = the_call(shared);
+    let (too_many, closes) = ClosesInTheWake::waiting_for(u64::MAX, &driver);
+    shared.enqueue(&name, &too_many, Caller::Future).unwrap();
+    assert!(shared.answer(first).is_some(), "it waits for one caller more");
+    shared.enqueue(&name, &Ticket::new(1), Caller::Future).unwrap();
+    assert!(matches!(too_many.answered(), Some(Err(MintError::Exhausted(_)))), "{:?}", too_many.answered());
+    assert_eq!(*lock(&closes.1), Some(true));
+}
+
 /// A waker that never comes back is the executor's fault.
 #[test]
 fn closing_waits_for_no_thread_without_a_bound() {
@@ -882,17 +1027,6 @@ fn closing_waits_for_no_call_that_nobody_has_taken_up() {
 
 #[test]
 fn closing_looks_at_a_silent_ledger_once_in_a_millisecond_and_for_five_seconds() {
-    /// A second passes with each look of one who waits.
-    struct Hurried(Arc<AtomicU64>);
-    impl TimeSource for Hurried {
-        fn read(&self) -> Reading {
-            standing().read()
-        }
-
-        fn patience(&self) -> MonoMillis {
-            MonoMillis::new(self.0.fetch_add(1_000, Ordering::Relaxed))
-        }
-    }
     let (ledger, passed) = (Memory::default(), Arc::new(AtomicU64::default()));
     let driver = driver_by(&ledger, Hurried(Arc::clone(&passed)), |_| {});
     let (_, ticket) = counted(&driver, &ledger);
@@ -905,20 +1039,25 @@ fn closing_looks_at_a_silent_ledger_once_in_a_millisecond_and_for_five_seconds()
     assert_eq!(ticket.answered(), Some(Err(MintError::Stopped(Stopped::closed()))));
 }
 
-#[test]
-fn closing_puts_to_the_ledger_what_a_name_gave_back_and_nobody_has_taken_up() {
-    let ledger = Memory::default();
+/// What a name on this ledger gives back: all that it has reserved, except the first position.
+fn tail(ledger: &Memory) -> Op {
     let (key, token) = (Key::name(&Name::new("orders").unwrap()), Token::random().unwrap());
     let (count, max_mark) = (2_000, 0);
     let reserve = Reserve { key: key.clone(), floor: 0, count, max_mark, token, create: true, note: None };
     ledger.reserve(&reserve).unwrap();
+    Op::GiveBack { key, token, from: 1 }
+}
+
+#[test]
+fn closing_puts_to_the_ledger_what_a_name_gave_back_and_nobody_has_taken_up() {
+    let ledger = Memory::default();
+    let give_back = tail(&ledger);
     let driver = driver(&ledger, |shared| {
         while shared.node().stopped().is_none() {
             thread::yield_now();
         }
         shared.talk();
     });
-    let give_back = Op::GiveBack { key, token, from: 1 };
     driver.shared.node().requests().ask(Purpose::GiveBack, give_back);
     driver.shared.look_around();
     assert!(driver.shared.has_calls());

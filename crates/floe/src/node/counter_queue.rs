@@ -184,6 +184,9 @@ impl CounterQueue {
     }
 
     fn ask(&mut self, period: u64, floor: u64, end: u64, requests: &mut RequestQueue) {
+        // A new token for every attempt: a range that an unanswered attempt reserved is discarded. It is drawn while the
+        // callers are in the queue, since the node stops if it can draw none, and they have to hear of that.
+        let token = requests.token();
         let room = match self.room {
             Some((of, room)) if of == period => room,
             _ => end - floor,
@@ -211,8 +214,7 @@ impl CounterQueue {
             floor: mutate!(floor, DayFloorIgnored => 0),
             count,
             max_mark: end - count,
-            // A new token for every attempt: a range that an unanswered attempt reserved is discarded.
-            token: requests.token(),
+            token,
             create: false,
             note: None,
         };
