@@ -280,6 +280,26 @@ fn a_batch_that_waits_while_the_floe_is_closed_is_told_so() {
     assert!(matches!(told.map(drop), Err(MintError::Stopped(_))));
 }
 
+/// It has its IDs: the window from which it drew them lasts, whatever hinders the next one.
+#[test]
+fn a_batch_that_waits_for_its_time_comes_through_an_outage() {
+    for trouble in [
+        BlockReason::Unavailable { since: UnixMillis::EPOCH, cause: "gone".to_owned() },
+        BlockReason::Exhausted("all slots are taken".to_owned()),
+        BlockReason::ClockApart("an hour apart".to_owned()),
+    ] {
+        let (rig, orders) = begun(seconds());
+        use_up(&orders);
+        let mut batch = Box::pin(orders.mint_many_async(1_024));
+        assert!(poll(batch.as_mut()).is_pending());
+        orders.stream.shared.set_trouble(Some(trouble.clone()));
+        assert!(poll(batch.as_mut()).is_pending(), "{trouble:?}");
+        rig.pass(2_000);
+        let std::task::Poll::Ready(Ok(ids)) = poll(batch.as_mut()) else { panic!("{trouble:?}") };
+        assert_eq!(ids.len(), 1_024);
+    }
+}
+
 /// The patience of those who wait does not stand still.
 #[test]
 fn a_batch_is_drawn_less_far_ahead_while_the_clock_waits() {

@@ -15,8 +15,8 @@ pub(crate) enum Mode {
     Calls(u64),
     /// Nothing arrives.
     Gone,
-    /// Nothing arrives, and it is known not to be the ledger that it was.
-    Unfit,
+    /// So many calls take effect. From then on nothing arrives, and it is known not to be the ledger that it was.
+    Unfit(u64),
     /// Every call takes effect, and one reply in so many is lost.
     Losing(u64),
     /// Calls wait until the mode changes.
@@ -133,16 +133,14 @@ impl Faulty {
         let mode = self.mode.0.lock().unwrap();
         let mut guard = self.mode.1.wait_while(mode, |mode| *mode == Mode::Held).unwrap();
         self.inside.fetch_sub(1, Ordering::SeqCst);
-        match &mut *guard {
-            Mode::Calls(0) => *guard = Mode::Gone,
-            Mode::Calls(left) => *left -= 1,
-            _ => {}
-        }
         let mode = *guard;
+        if let Mode::Calls(left) | Mode::Unfit(left) = &mut *guard {
+            *left = left.saturating_sub(1);
+        }
         drop(guard);
         match mode {
-            Mode::Gone => Err(LedgerError::Unavailable("the test took it away".to_owned())),
-            Mode::Unfit => Err(LedgerError::Unfit("the test replaced it".to_owned())),
+            Mode::Gone | Mode::Calls(0) => Err(LedgerError::Unavailable("the test took it away".to_owned())),
+            Mode::Unfit(0) => Err(LedgerError::Unfit("the test replaced it".to_owned())),
             // As a panic does, without the hook that would write a page for each.
             Mode::Panics => std::panic::resume_unwind(Box::new("the test broke the adapter")),
             mode => Ok(mode),

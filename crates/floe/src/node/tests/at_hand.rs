@@ -108,6 +108,26 @@ fn an_answer_that_was_lost_is_asked_for_again_in_the_slot_that_is_gone_on_with()
     assert_eq!(rig.mint_in(&stream), 7);
 }
 
+/// The refusal that was lost would have named the same holder.
+#[test]
+fn the_holder_of_a_slot_at_hand_is_judged_also_where_the_question_was_asked_twice() {
+    let ledger = Memory::default();
+    let (mut rig, stream) = rig(&ledger);
+    let mark = rig.other(&slot(7), rig.now(), 30_000, Some(&note("gone")));
+    rig.other(&slot(9), rig.now(), 45_000, Some(&note("alive")));
+    rig.mint(&stream);
+    let (id, first) = rig.reserve();
+    rig.answer(id, unavailable());
+    rig.hands.pass(1_000);
+    let (id, again) = rig.reserve();
+    assert_eq!((&again.key, again.token), (&slot(7), first.token));
+    rig.answer(id, ledger.reserve(&again));
+    let (id, goes_on) = rig.reserve();
+    assert_eq!((&goes_on.key, goes_on.max_mark), (&slot(7), mark));
+    rig.answer(id, ledger.reserve(&goes_on));
+    assert_eq!(rig.mint_in(&stream), 7);
+}
+
 #[test]
 fn who_loses_the_race_for_a_crashed_slot_at_hand_goes_on_to_the_next() {
     // A twin, who has this node's name, leaves a note that looks like one of its earlier life.

@@ -247,18 +247,20 @@ fn a_ledger_without_a_clock_is_not_asked_more_often_while_the_machines_clock_is_
 #[test]
 fn an_answer_about_the_clock_counts_once_and_not_after_the_end() {
     let gone = || Err(LedgerError::Unavailable("gone".to_owned()));
-    for closed in [false, true] {
+    for (closed, answer) in [(false, gone()), (true, gone()), (true, Ok(None))] {
         let (mut rig, stream) = by_hand();
         rig.mint(&stream);
         let asked = question(&mut rig);
         if closed {
             rig.node.close(&rig.clock);
+            assert!(!rig.node.is_drained(), "closing waits for the answer, so that threads can end");
         } else {
             say(&mut rig, asked, BEGIN);
             rig.settle();
         }
-        rig.node.handle_clock(asked, gone(), &rig.clock);
+        rig.node.handle_clock(asked, answer, &rig.clock);
         assert_eq!((rig.node.down(), rig.node.groups[0].trouble()), (None, None), "closed: {closed}");
+        assert!(rig.node.is_drained(), "closed: {closed}");
     }
 }
 
