@@ -434,17 +434,25 @@ mod tests {
         assert_eq!(connections.lock().unwrap().len(), 1);
     }
 
-    /// Where the pinned one was lost, it would make another, and find out only then.
+    /// Where the pinned one was lost, it would make another, and find out only then. Where there are several and none was
+    /// named, it would take the default one.
     #[test]
-    fn a_server_knows_the_pinned_realm_before_it_opens_one() {
-        let (store, pins) = (Memory::default(), Arc::new(Mutex::new(Vec::new())));
-        let (id, noted) = (store.realm_id().unwrap(), Arc::clone(&pins));
-        let offer = Offer::new(move |opening| {
-            noted.lock().unwrap().push((opening.pinned.clone(), opening.may_make()));
-            Ok(Box::new(store.clone()))
-        });
-        open_as(&[offering(offer, |said| said)], &Opening::of("shop").realm_id(&id)).unwrap();
-        assert_eq!(*pins.lock().unwrap(), [(Some(id), false)]);
+    fn a_server_knows_the_pinned_realm_and_whether_one_was_named_before_it_opens_one() {
+        let store = Memory::default();
+        let id = store.realm_id().unwrap();
+        for opening in
+            [Opening::of("shop"), Opening::of("shop").realm_id(&id), Opening::of("shop").sole_realm()]
+        {
+            let (store, asked) = (store.clone(), Arc::new(Mutex::new(Vec::new())));
+            let noted = Arc::clone(&asked);
+            let told = |opening: &Opening| (opening.pinned.clone(), opening.may_make(), opening.sole);
+            let offer = Offer::new(move |opening| {
+                noted.lock().unwrap().push(told(opening));
+                Ok(Box::new(store.clone()))
+            });
+            open_as(&[offering(offer, |said| said)], &opening).unwrap();
+            assert_eq!(*asked.lock().unwrap(), [told(&opening)]);
+        }
     }
 
     /// Two servers on one store, which number `cut` of them cannot reach, and the number of the last one that was asked.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use floe::ledger::{Key, Ledger, LedgerError, Memory, Reply, Reserve, Token};
+use floe::ledger::{Elsewhere, Key, Ledger, LedgerError, Memory, Reply, Reserve, Token};
 use floe::{Name, UnixMillis};
 use floe_ledger::{Cache, OpenError};
 
@@ -113,6 +113,11 @@ impl Behind {
     }
 }
 
+/// What the ledger behind answers of every name in other realms.
+fn elsewhere() -> Elsewhere {
+    Elsewhere { realm: "shop".to_owned(), definition: "counter".to_owned(), mark: 50_000_000 }
+}
+
 fn cut_off() -> LedgerError {
     LedgerError::Unavailable("it was cut off".to_owned())
 }
@@ -141,6 +146,10 @@ impl Ledger for Behind {
     fn clock(&self) -> Result<Option<UnixMillis>, LedgerError> {
         self.reach()?;
         self.answered(Ok(Some(UnixMillis::new(7))))
+    }
+    fn in_other_realms(&self, _: &Name) -> Result<Vec<Elsewhere>, LedgerError> {
+        self.reach()?;
+        self.answered(Ok(vec![elsewhere()]))
     }
     fn describe(&self) -> String {
         "behind:".to_owned()

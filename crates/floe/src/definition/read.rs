@@ -191,6 +191,11 @@ mod tests {
         assert_eq!(of("uuid7").read(text).unwrap().kind, "uuid7");
         assert!(of("uuid4").read(text).is_err_and(|error| error.to_string().contains("version 4")));
         assert!(of("ulid").read(text).is_err());
+        let codes = of("nanoid length=5 alphabet=23k");
+        assert_eq!(codes.read("kk23k").unwrap().text, "kk23k");
+        for other in ["kk23x", "kk23kk", "V1StGXR8_Z5jdHi6B-myT"] {
+            assert!(codes.read(other).is_err(), "{other} was read");
+        }
         assert!(matches!(Definition::Counter.read(&"1".repeat(300)), Err(ReadIdError::Length(_))));
         let short = Definition::Counter.in_form("base62".parse().unwrap()).unwrap();
         let reading = short.read("10").unwrap();

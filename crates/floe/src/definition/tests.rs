@@ -230,12 +230,25 @@ fn names_of_a_layout_share_its_generator_unless_the_definition_says_otherwise() 
 
 #[test]
 fn what_a_form_has_read_is_written_in_the_kinds_own_way() {
-    let uuid = of("uuid7");
-    let text = "018f6f3c-4a5b-7c6d-8e9f-0a1b2c3d4e5f";
-    let number = u128::from_str_radix(&text.replace('-', ""), 16).unwrap();
-    assert_eq!(uuid.unformed_text(number), text);
-    let user = uuid.in_form("typeid type=user".parse().unwrap()).unwrap();
-    assert_eq!(user.unformed_text(number), text);
+    let written = [
+        ("uuid4", "18f6f3c4a5b4c6d8e9f0a1b2c3d4e5f", "018f6f3c-4a5b-4c6d-8e9f-0a1b2c3d4e5f"),
+        ("uuid7", "18f6f3c4a5b7c6d8e9f0a1b2c3d4e5f", "018f6f3c-4a5b-7c6d-8e9f-0a1b2c3d4e5f"),
+        ("ulid", "18f6f3c4a5b7c6d8e9f0a1b2c3d4e5f", "01HXQKRJJVFHPRX7RA3CP3TKJZ"),
+        ("objectid", "7f1f77bcf86cd799439011", "007f1f77bcf86cd799439011"),
+    ];
+    for (kind, hex, text) in written {
+        let number = u128::from_str_radix(hex, 16).unwrap();
+        let plain = of(kind);
+        assert_eq!(plain.unformed_text(number), text);
+        let form = Form::of_bits("hex", plain.form_bits().unwrap()).unwrap();
+        let formed = plain.in_form(form).unwrap();
+        assert_eq!(formed.unformed_text(number), text);
+        assert_eq!(formed.read(hex).map(|read| read.kind).as_deref(), Ok(kind), "{hex}");
+    }
+    let writes =
+        |kind: &Kind| Definition::called(kind.as_str()).is_some_and(|kind| kind.form_bits().is_some());
+    let kinds = Kind::ALL.iter().filter(|kind| writes(kind)).map(|kind| kind.as_str());
+    assert!(kinds.eq(written.map(|(kind, ..)| kind)), "each kind whose IDs a form writes is above");
     assert_eq!(Definition::Counter.unformed_text(42), "42");
 }
 

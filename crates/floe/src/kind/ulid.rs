@@ -391,4 +391,21 @@ mod tests {
             assert_eq!(next, Some(first.get() + more));
         }
     }
+
+    /// A copy of the process has it, too.
+    #[test]
+    fn a_minter_whose_draw_failed_in_a_new_era_mints_nothing_of_what_it_drew_before() {
+        let ids = UlidGenerator::of(Origin::standing());
+        let mut minter = ids.minter();
+        minter.mint().unwrap();
+        // Each takes another millisecond.
+        for _ in 0..AHEAD_MS {
+            ids.origin.invalidate();
+            ids.mint().unwrap();
+        }
+        ids.origin.invalidate();
+        for _ in 0..2 {
+            assert!(matches!(minter.mint(), Err(MintError::Busy { .. })));
+        }
+    }
 }

@@ -148,7 +148,7 @@ fn forms_that_do_not_fit_are_refused() {
 
 #[test]
 fn kinds_without_a_ledger_mint_texts_that_are_theirs() {
-    let floe = open();
+    let (floe, now) = (open(), UlidGenerator::new().mint().unwrap().time());
     for (text, length) in [
         ("uuid4", 36),
         ("uuid7", 36),
@@ -159,9 +159,11 @@ fn kinds_without_a_ledger_mint_texts_that_are_theirs() {
         ("nanoid length=7 alphabet=abcdefghijklmnopqrstuvwxyz0123456789ABCDEF", 7),
         ("uuid7 form typeid type=user", 31),
         ("uuid4 form base58 bits=128 width=22", 22),
+        ("ulid form hex bits=128 width=32", 32),
         ("objectid form hex bits=96 width=24", 24),
     ] {
-        let minter = define(&floe, &text.replace(' ', "-"), &text.parse().unwrap()).unwrap();
+        let definition = of(text);
+        let minter = define(&floe, &text.replace(' ', "-"), &definition).unwrap();
         let many: Vec<_> = minter.mint_many(1000).unwrap().collect();
         assert_eq!(many.len(), 1000);
         assert!(many.iter().all(|id| id.len() == length), "{text}: {}", many[0]);
@@ -169,6 +171,11 @@ fn kinds_without_a_ledger_mint_texts_that_are_theirs() {
         assert_eq!(minter.try_mint_many(3).unwrap().unwrap().len(), 3);
         let ordered = text.starts_with("uuid7") || text.starts_with("ulid");
         assert!(!ordered || many.is_sorted(), "{text}");
+        for id in &many {
+            let read = definition.read(id).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let apart = read.time.map(|time| time.millis.get().abs_diff(now.get()));
+            assert!(apart.is_none_or(|millis| millis < 3_600_000), "{text}: {id} has another time");
+        }
         assert_eq!(minter.mint_many(0).unwrap_err(), MintError::Count { asked: 0, max: 1 << 20 });
         assert!(matches!(minter.mint_many(1 << 21), Err(MintError::Count { .. })));
     }

@@ -10,7 +10,7 @@ use floe::{DefineError, Definition, Floe, Name, NameOptions, UnixMillis};
 use floe_ledger::{Cache, OpenError};
 use tempfile::TempDir;
 
-use super::{Behind, HOUR, NOW, bind, numbers, open, try_open, until, window};
+use super::{Behind, HOUR, NOW, bind, elsewhere, numbers, open, try_open, until, window};
 use crate::{got, says};
 
 #[test]
@@ -225,8 +225,28 @@ fn whether_a_name_was_retired_is_asked_behind_unless_its_definition_is_known_her
     let at = [&orders, &tickets].map(|name| retire(&behind.store, name, UnixMillis::new(0)).unwrap());
     assert_eq!(retired(&cache, &orders), Ok(None), "it is served while the ledger behind is down");
     assert_eq!(retired(&cache, &tickets), Ok(Some(at[1].clone())));
+    assert_eq!(
+        retire(&cache, &orders, UnixMillis::new(1)).unwrap(),
+        at[0],
+        "whoever retires it here has heard of it"
+    );
     behind.cut();
-    assert_eq!(retired(&cache, &tickets), Ok(Some(at[1].clone())), "nothing serves it later");
+    assert_eq!(
+        [&orders, &tickets].map(|name| retired(&cache, name)),
+        at.map(|at| Ok(Some(at))),
+        "nothing serves it later"
+    );
+}
+
+#[test]
+fn a_name_of_another_realm_is_heard_of_from_the_ledger_behind() {
+    let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
+    let cache = open(dir.path(), &behind);
+    let orders = Name::new("orders").unwrap();
+    assert_eq!(cache.in_other_realms(&orders), Ok(vec![elsewhere()]));
+    behind.cut();
+    let unheard = cache.in_other_realms(&orders);
+    assert!(matches!(unheard, Err(LedgerError::Unavailable(_))), "{unheard:?}");
 }
 
 /// Texts that another node has sealed can be opened, with the key that the ledger has seen.

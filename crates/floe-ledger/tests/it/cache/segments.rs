@@ -282,11 +282,15 @@ fn nothing_is_added_where_another_process_has_left_more_than_half() {
 
 #[test]
 fn a_ledger_behind_that_went_back_or_is_unfit_is_found_out_while_there_is_enough() {
+    let gave = |start, end, previous_mark| Ok(Reply::Got { start, end, previous_mark });
     // 400 is the last end held here.
-    let back = Ok(Reply::Got { start: 400, end: 800, previous_mark: 399 });
-    for (answer, part) in
-        [(back, "went backwards"), (Err(LedgerError::Unfit("it was replaced".to_owned())), "it was replaced")]
-    {
+    for (answer, part) in [
+        (gave(400, 800, 399), "went backwards"),
+        (gave(400, 800, 401), "it is not fit for use"),
+        (gave(401, 400, 400), "it is not fit for use"),
+        (gave(400, MAX_MARK + 1, 400), "it is not fit for use"),
+        (Err(LedgerError::Unfit("it was replaced".to_owned())), "it was replaced"),
+    ] {
         let (dir, behind) = (TempDir::new().unwrap(), Behind::default());
         let cache = open(dir.path(), &behind);
         bind(&cache, "orders");

@@ -76,6 +76,18 @@ fn a_name_that_is_bound_to_another_kind_gets_no_mark_to_begin_at() {
     assert_eq!(marks(&ledger), []);
 }
 
+/// Keys that its texts name are no part of its definition.
+#[test]
+fn a_name_that_is_bound_with_another_key_keeps_its_first_mark() {
+    let ledger = Memory::default();
+    Floe::open(ledger.clone()).unwrap().formed("tickets", Definition::SEGMENT, sealed(7)).unwrap();
+    let floe = Floe::open(ledger.clone()).unwrap();
+    let other = Definition::SEGMENT.in_form(sealed(8)).unwrap();
+    let refused = floe.define_from(&name("tickets"), &other, &NameOptions::default(), 500);
+    assert!(matches!(refused, Err(DefineError::AnotherKey { .. })), "{refused:?}");
+    assert_eq!(marks(&ledger), [("n/tickets".to_owned(), 0)]);
+}
+
 #[test]
 fn a_name_begins_at_its_second_number_as_at_any_other_and_at_its_first_by_itself() {
     let (tickets, options) = (name("tickets"), NameOptions::default());
