@@ -1,7 +1,7 @@
 //! URLs and the environment, without a server.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
@@ -311,6 +311,31 @@ fn a_realm_that_a_cluster_moves_is_unavailable_and_one_on_another_node_is_the_ca
         let (error, _) = meets("", &[("EVALSHA", says)]);
         assert_eq!(kind(&error), expected, "{error}");
         assert!(error.to_string().contains(part), "{error}");
+    }
+}
+
+#[test]
+fn a_server_that_is_full_or_busy_is_unavailable_and_has_its_way_out() {
+    let in_script = "-ERR Error running script (call to f_0): @user_script: 12: -OOM command not allowed";
+    for (command, says, part) in [
+        ("EVALSHA", "-MISCONF Errors writing to the AOF file: No space left on device", "and make room"),
+        ("EVALSHA", "-BUSY Redis is busy running a script.", "wait, or use SCRIPT KILL"),
+        ("EVALSHA", in_script, "raise maxmemory"),
+        ("CLIENT", "-ERR max number of clients reached", "raise maxclients"),
+    ] {
+        let (error, _) = meets("", &[(command, &format!("{says}\r\n"))]);
+        assert_eq!(kind(&error), "unavailable", "{error}");
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    let settings = parse("redis://db", None).unwrap();
+    for (broken, may_be_full) in [
+        (io::ErrorKind::BrokenPipe, true),
+        (io::ErrorKind::ConnectionReset, true),
+        (io::ErrorKind::ConnectionRefused, false),
+    ] {
+        let told = at_open(&io::Error::from(broken).into(), &settings).to_string();
+        assert!(told.contains("whether the server runs"), "{told}");
+        assert_eq!(told.contains("raise maxclients"), may_be_full, "{told}");
     }
 }
 

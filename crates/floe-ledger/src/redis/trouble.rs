@@ -87,5 +87,12 @@ fn way_out(error: &RedisError, cause: &str, settings: &Settings) -> String {
         ("max number of clients", "a floe takes at most four connections: raise maxclients"),
     ];
     let known = fixed.into_iter().find(|(word, _)| cause.contains(word)).map(|(_, way_out)| way_out);
-    known.unwrap_or(LOOK).to_owned()
+    match known {
+        Some(way_out) => way_out.to_owned(),
+        // A server with too many clients says so before it is asked, and hangs up: `redis` takes that for no answer.
+        None if error.is_connection_dropped() && !error.is_connection_refusal() => {
+            format!("{LOOK}; if it has as many clients as it takes, raise maxclients")
+        }
+        None => LOOK.to_owned(),
+    }
 }

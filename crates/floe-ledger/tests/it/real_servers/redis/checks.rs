@@ -196,6 +196,17 @@ fn nobody_listens() {
 }
 
 #[test]
+fn a_server_that_takes_no_more_clients_is_unavailable_and_has_its_way_out() {
+    let server = Redis::start(&[]);
+    let ledger = open(&server.url());
+    server.cli(&["CONFIG", "SET", "maxclients", "1"]);
+    let error = refused(&server.url());
+    assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
+    says(&error, &["raise maxclients"]);
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+}
+
+#[test]
 fn somebody_who_is_no_redis_is_waited_for_no_longer_than_the_bound() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
