@@ -137,6 +137,37 @@ fn all_of_a_realm_is_moved() {
     assert_eq!(ledger.bind(&Name::new("flakes").unwrap(), "other", false).unwrap(), "snowflake\n\\layout");
 }
 
+/// What the move writes takes several commands then: Lua passes no more than 8,000 values to one.
+#[test]
+fn a_realm_of_many_records_is_moved_whole() {
+    const MANY: u64 = 2_500;
+    let server = Redis::start(&[]);
+    for command in &FORMER[..2] {
+        server.cli(command);
+    }
+    let fill = format!(
+        "for i = 0, {MANY} - 1 do
+           local name = string.format('name-%04d', i)
+           redis.call('HSET', 'floe:{{test}}:m:n/' .. name, 'previous', '0', 'start', '0', 'mark', i, 'token', '')
+           redis.call('ZADD', 'floe:{{test}}:records', 0, 'n/' .. name)
+           redis.call('ZADD', 'floe:{{test}}:names', 0, name)
+           redis.call('HSET', 'floe:{{test}}:definitions', name, 'segment increment=' .. i + 1)
+         end"
+    );
+    server.cli(&["EVAL", &fill, "0"]);
+    let ledger = open(&server.url());
+    let name = |number: u64| format!("name-{number:04}");
+    let definitions = (0..MANY).map(|number| (name(number), format!("segment increment={}", number + 1)));
+    assert!(ledger.names("", usize::MAX).unwrap().into_iter().eq(definitions));
+    let list = ledger.list("", "", usize::MAX).unwrap();
+    let marks = (0..MANY).map(|number| (format!("n/{}", name(number)), number));
+    assert!(list.into_iter().map(|record| (record.key, record.mark)).eq(marks));
+    // The realm, and of each name the record and the note that it was made; beside them the version and the former id.
+    let fields = 1 + 2 * MANY;
+    assert_eq!(server.cli(&["ZCARD", "floe:{test}:fields"]), fields.to_string());
+    assert_eq!(server.cli(&["HLEN", "floe:{test}"]), (fields + 2).to_string());
+}
+
 /// The former floe is stopped by what it knows: another id in the realm while it runs, and a newer version when it connects.
 #[test]
 fn a_former_floe_that_runs_on_reserves_nothing_beside_the_records() {

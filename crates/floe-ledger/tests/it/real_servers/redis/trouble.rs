@@ -257,6 +257,23 @@ fn a_right_that_is_withdrawn_is_unavailable_until_it_is_given_again() {
     assert_eq!(got(&*ledger, &ask(1)), (5, 6));
 }
 
+/// A record in no list would be passed over when every mark is raised after a restore.
+#[test]
+fn a_record_that_cannot_be_listed_is_not_made() {
+    let server = Redis::start(&[]);
+    let ledger = open(&server.url());
+    server.cli(&["ACL", "SETUSER", "default", "-zadd"]);
+    let request = fresh();
+    let Err(LedgerError::Unavailable(text)) = ledger.reserve(&request) else { panic!("it was made") };
+    says(&text, &["docs/ledgers.md"]);
+    for sort in ["mark", "made"] {
+        assert_eq!(server.cli(&["HEXISTS", "floe:{test}", &format!("{sort}/s/10/9")]), "0", "{sort}");
+    }
+    server.cli(&["ACL", "SETUSER", "default", "+zadd"]);
+    assert_eq!(got(&*ledger, &request), (0, 1));
+    assert_eq!(ledger.list("", "", 9).unwrap().len(), 1);
+}
+
 #[test]
 fn somebodys_long_script_is_waited_for_no_longer_than_the_bound() {
     let server = Redis::start(&["--busy-reply-threshold", "100"]);
