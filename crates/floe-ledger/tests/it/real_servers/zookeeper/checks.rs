@@ -146,6 +146,16 @@ fn a_path_that_is_there_needs_no_right_to_make_it() {
 }
 
 #[test]
+fn every_node_above_a_realm_is_made() {
+    let (url, path) = fresh_url();
+    let below = format!("{url}/of/several/parts");
+    for end in [3, 6] {
+        assert_eq!(got(&*open(&below), &ask(3)), (end - 3, end));
+    }
+    assert_eq!(only_child(&path), format!("{path}/of"));
+}
+
+#[test]
 fn who_names_no_realm_does_not_begin_a_second_one() {
     let (url, path) = fresh_url();
     drop(floe_ledger::open_in(&url, "shop").unwrap());
