@@ -115,6 +115,21 @@ fn a_write_by_hand_is_noticed() {
     assert_eq!(got(&*ledger, &ask(5)), (205, 210));
 }
 
+/// Consul's own page rounds longer ones when a record is written on it, and the next write would look for another number.
+#[test]
+fn the_number_of_a_write_has_no_more_bits_than_a_page_can_read() {
+    let server = Consul::shared();
+    let url = apart(server.port());
+    let ledger = open(&url);
+    for slot in 0..50 {
+        got(&*ledger, &Reserve { key: Key::slot(10, slot), ..ask(1) });
+    }
+    let last = format!("{}/last/mark/", url.rsplit('/').next().unwrap());
+    let last = server.control(&["kv", "get", "-keys", "-separator=", &last]);
+    let numbers = last.lines().map(|key| key.rsplit('/').next().unwrap().parse::<u64>().unwrap());
+    assert_eq!(numbers.filter(|number| (1..1 << 53).contains(number)).count(), 50, "{last}");
+}
+
 #[test]
 fn a_value_that_is_not_text_is_damage() {
     let server = Consul::start(&[]);

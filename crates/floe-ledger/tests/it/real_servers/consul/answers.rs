@@ -8,6 +8,7 @@ use std::thread;
 
 use floe::Name;
 use floe::ledger::{Key, LedgerError, Reply, Reserve};
+use floe_ledger::OpenError;
 use floe_testbed::{Consul, http_stub};
 
 use super::{apart, open};
@@ -144,6 +145,38 @@ fn a_list_of_no_errors_is_no_refusal() {
     for end in [5, 10, 15] {
         assert_eq!(got(&*ledger, &ask(5)), (end - 5, end));
     }
+}
+
+/// A read has no condition. If such an answer were taken for "no record", a name would be missing, and a realm made anew.
+#[test]
+fn a_read_that_is_refused_as_a_conflict_says_of_no_record_that_it_is_missing() {
+    let server = Consul::shared().port();
+    let stale = r#"{"Results":null,"Errors":[{"OpIndex":0,"What":"index is stale"}]}"#;
+    let stale = format!("HTTP/1.1 409 Conflict\r\ncontent-length: {}\r\n\r\n{stale}", stale.len());
+    let refuses = Arc::new(AtomicBool::new(false));
+    let refused = Arc::clone(&refuses);
+    let port = http_stub(move |head, body| {
+        let is_refused = refused.load(Ordering::SeqCst) && head.contains(" /v1/txn?");
+        if is_refused { stale.clone() } else { pass(server, head, body) }.into_bytes()
+    });
+    let (url, name) = (apart(port), Name::new("orders").unwrap());
+    let ledger = open(&url);
+    ledger.bind(&name, "segment", true).unwrap();
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    refuses.store(true, Ordering::SeqCst);
+    let fresh = floe_ledger::open_in(&url, "fresh").err().unwrap();
+    assert!(matches!(fresh, OpenError::Ledger(LedgerError::Unavailable(_))), "{fresh:?}");
+    says(&fresh, &["refuses a read as a conflict"]);
+    for outcome in [
+        ledger.definition(&name).map(drop),
+        ledger.list("", "", 9).map(drop),
+        ledger.reserve(&ask(5)).map(drop),
+    ] {
+        let Err(LedgerError::Unavailable(text)) = outcome else { panic!("{outcome:?}") };
+        says(&text, &["refuses a read as a conflict"]);
+    }
+    refuses.store(false, Ordering::SeqCst);
+    assert_eq!(got(&*ledger, &ask(5)), (5, 10));
 }
 
 /// With `acl.enable_key_list_policy`, to list keys is a right of its own.
