@@ -167,10 +167,8 @@ impl Postgres {
 impl Store for Postgres {
     fn get(&self, key: &str) -> Result<Option<Entry>, LedgerError> {
         let rows = self.ask(&self.statements.get, &[key])?;
-        match rows.first().map(|row| (column(row, 0), column(row, 1))) {
-            Some((record, Some("false"))) => Ok(record.map(stored::entry)),
-            _ => Err(schema::is_in_recovery(&self.shown)),
-        }
+        schema::check_recovery(&rows, 1, &self.shown)?;
+        Ok(rows.first().and_then(|row| column(row, 0)).map(stored::entry))
     }
 
     fn put(&self, key: &str, text: &str, expected: Option<&Version>) -> Result<Put, LedgerError> {
@@ -182,6 +180,7 @@ impl Store for Postgres {
 
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<(String, String)>, LedgerError> {
         let rows = self.ask(&self.statements.list, &[prefix, after, &limit.to_string()])?;
+        schema::check_recovery(&rows, 2, &self.shown)?;
         let pair = |row: &Row| Some((column(row, 0)?.to_owned(), column(row, 1)?.to_owned()));
         Ok(rows.iter().filter_map(pair).collect())
     }

@@ -31,41 +31,43 @@ SELECT current_setting('server_version_num'), current_setting('server_version'),
 ";
 
 /// The schema; whether it exists, whether its table `version` exists, which of floe's tables are not logged though they
-/// have to be, and which ones exist.
+/// have to be, which ones exist, and whether the server may lack what others have made.
 const FIND: &str = "
 SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1::text)::text,
        coalesce(bool_or(c.relname = 'version'), false)::text,
        string_agg(c.relname::text, ', ') FILTER (WHERE c.relname <> 'counting' AND c.relpersistence <> 'p'),
-       string_agg(c.relname::text, ', ')
+       string_agg(c.relname::text, ', '), pg_is_in_recovery()::text
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = $1::text AND c.relname IN ('version', 'record', 'counting')
 ";
 
-/// A replica, or a server that is still starting.
-pub(super) fn is_in_recovery(shown: &str) -> LedgerError {
-    LedgerError::Unavailable(format!(
+/// Refuses a replica and a server that is still starting, by the `pg_is_in_recovery()` in a column of the first row. A
+/// pooler may send any statement that only reads to one, and what it says may be out of date.
+pub(super) fn check_recovery(found: &[Row], index: usize, shown: &str) -> Result<(), LedgerError> {
+    if found.first().and_then(|row| column(row, index)) == Some("false") {
+        return Ok(());
+    }
+    Err(LedgerError::Unavailable(format!(
         "{shown} is in recovery: it is a replica, or is still starting. Name the primary (with several hosts in the URL, \
          target_session_attrs=read-write finds it)"
-    ))
+    )))
 }
 
 /// Refuses a server that is not fit to keep marks, by the result of [`SETTINGS`], and adds a remark for each unexpected
 /// finding.
 pub(super) fn check_server(
-    found: &[Row],
+    rows: &[Row],
     shown: &str,
     allow_unsafe: bool,
 ) -> Result<Vec<String>, LedgerError> {
-    let found = |index| found.first().and_then(|row| column(row, index)).unwrap_or_default();
+    let found = |index| rows.first().and_then(|row| column(row, index)).unwrap_or_default();
     if found(0).parse().is_ok_and(|version: i64| version < OLDEST) {
         return Err(LedgerError::Unfit(format!(
             "{shown} is PostgreSQL {}, and floe needs 12 or newer: update the server",
             found(1)
         )));
     }
-    if found(2) != "false" {
-        return Err(is_in_recovery(shown));
-    }
+    check_recovery(rows, 2, shown)?;
     let why = [
         ("fsync", "a crash of the system or a loss of power takes back ranges that were handed out"),
         ("full_page_writes", "a crash in mid-write can leave a page that is neither old nor new"),
@@ -100,6 +102,7 @@ pub(super) fn enter(
         queries.query(sql, values).map_err(|error| trouble::at_open(&error, shown))
     };
     let tables = ask(FIND, &[schema])?;
+    check_recovery(&tables, 4, shown)?;
     let found = |index| tables.first().and_then(|row| column(row, index));
     if let Some(unlogged) = found(2) {
         let what = "PostgreSQL empties them after a crash";

@@ -120,10 +120,12 @@ INSERT INTO floe.record (key, record) VALUES ('settled', $1)
 ON CONFLICT (key) DO UPDATE SET record = excluded.record RETURNING DURABLY
 ";
 
-/// prefix, after, limit.
+/// prefix, after, limit. At least one row, with NULLs if there is no record; the third column is the second one of [`GET`].
 const LIST: &str = "
-SELECT key, record FROM floe.record
-WHERE key >= $1 AND key > $2 AND starts_with(key, $1) ORDER BY key LIMIT $3::text::bigint
+SELECT r.key, r.record, pg_is_in_recovery()::text FROM (SELECT 1) AS one LEFT JOIN (
+    SELECT key, record FROM floe.record
+    WHERE key >= $1 AND key > $2 AND starts_with(key, $1) ORDER BY key LIMIT $3::text::bigint
+) AS r ON true ORDER BY r.key
 ";
 
 /// The server's clock.

@@ -215,7 +215,9 @@ fn a_programs_own_connections_are_checked_and_nothing_is_let_be() {
             Ok(vec![match sql {
                 schema::SETTINGS => self.0.map(text).to_vec(),
                 "SELECT current_database()::text" => vec![text("ids")],
-                _ => vec![text("true"), text("true"), self.1.map(str::to_owned), text("record")],
+                _ => {
+                    vec![text("true"), text("true"), self.1.map(str::to_owned), text("record"), text("false")]
+                }
             }])
         }
     }
@@ -278,6 +280,24 @@ fn what_a_replica_says_is_no_record() {
         let got = get(row);
         assert!(matches!(got, Err(LedgerError::Unavailable(_))), "{got:?}");
     }
+    // Whoever raises every mark would pass over those that it lacks.
+    let list = |row| answering(row).list("mark/shop/", "", 9);
+    let (key, record) = (Some("mark/shop/n/orders"), Some("a record"));
+    let pair = ("mark/shop/n/orders".to_owned(), "a record".to_owned());
+    assert_eq!(list(vec![key, record, Some("false")]), Ok(vec![pair]));
+    assert_eq!(list(vec![None, None, Some("false")]), Ok(Vec::new()));
+    for row in [vec![key, record, Some("true")], vec![None, None, Some("true")], vec![key, record], vec![]] {
+        let listed = list(row);
+        assert!(matches!(listed, Err(LedgerError::Unavailable(_))), "{listed:?}");
+    }
+    // Tables that it lacks may be there.
+    let tables = answering(vec![Some("false"), Some("false"), None, None, Some("true")]);
+    let entered =
+        schema::enter(&*tables.queries, "floe", "postgres:", false, &Opening::of("shop").existing());
+    assert!(
+        matches!(&entered, Err(OpenError::Ledger(LedgerError::Unavailable(text))) if text.contains("in recovery")),
+        "{entered:?}"
+    );
 }
 
 #[test]

@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use floe::Name;
 use floe::ledger::{Key, Ledger, LedgerError, Reply, Reserve};
 use floe_ledger::{OpenError, Opening};
 
+use super::over::over;
 use super::{Postgres, open, schema};
 use crate::{ask, got, orders, says, until};
 
@@ -72,7 +74,7 @@ fn tables_that_somebody_made_need_no_rights_to_make_any() {
     assert_eq!(got(&*ledger, &ask(3)), (0, 3));
     assert_eq!(ledger.give_back(&orders(), ask(1).token, 0), Ok(false));
     assert_eq!(ledger.raise(&orders(), 10), Ok(3));
-    assert_eq!(ledger.bind(&floe::Name::new("a").unwrap(), "definition", true).unwrap(), "definition");
+    assert_eq!(ledger.bind(&Name::new("a").unwrap(), "definition", true).unwrap(), "definition");
     says(&refused(&server.url_of("modest")), &["permission denied"]);
 }
 
@@ -176,6 +178,7 @@ fn a_replica_is_refused_until_it_is_promoted() {
     let ledger = open(&server.url());
     let request = ask(5);
     assert_eq!(got(&*ledger, &request), (0, 5));
+    let over = over(&server.url());
     server.stop();
     server.home().write("data/standby.signal", "");
     server.run();
@@ -183,7 +186,20 @@ fn a_replica_is_refused_until_it_is_promoted() {
     assert!(matches!(error, OpenError::Ledger(LedgerError::Unavailable(_))), "{error:?}");
     says(&error, &["in recovery", "primary"]);
     assert!(matches!(ledger.reserve(&ask(1)), Err(LedgerError::Unavailable(_))));
+    // Nothing looks at the program's own connections again, but each answer says whose it is.
+    let name = Name::new("orders").unwrap();
+    for outcome in [
+        over.list("", "", 9).map(drop),
+        over.list("s/", "", 9).map(drop),
+        over.names("", 9).map(drop),
+        over.definition(&name).map(drop),
+        over.in_other_realms(&name).map(drop),
+    ] {
+        let Err(LedgerError::Unavailable(text)) = outcome else { panic!("{outcome:?}") };
+        says(&text, &["in recovery", "primary"]);
+    }
     assert_eq!(server.psql("SELECT pg_promote()"), "t");
+    assert_eq!(over.list("", "", 9).unwrap()[0].mark, 5);
     assert_eq!(got(&*ledger, &request), (0, 5));
     assert_eq!(got(&*ledger, &ask(1)), (5, 6));
 }

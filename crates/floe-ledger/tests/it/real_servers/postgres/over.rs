@@ -75,6 +75,11 @@ fn pool(url: &str) -> Pool {
     Pool(runtime().block_on(pool.connect_with(limited)).unwrap(), runtime().handle().clone())
 }
 
+/// The ledger of the realm `test` over a pool.
+pub(super) fn over(url: &str) -> impl Ledger + use<> {
+    Store::over(pool(url), "floe", &Opening::of("test")).unwrap()
+}
+
 #[test]
 fn it_is_the_ledger_of_the_url_and_conforms() {
     let url = Postgres::shared().url();
@@ -151,7 +156,7 @@ fn a_client_that_asks_for_the_types_of_parameters_will_do() {
 #[test]
 fn what_somebody_holds_is_waited_for_as_long_as_the_pool_says() {
     let server = Postgres::start(&[]);
-    let ledger = Store::over(pool(&server.url()), "floe", &Opening::of("test")).unwrap();
+    let ledger = over(&server.url());
     got(&ledger, &ask(5));
     let mut holder = Command::new(Postgres::tool("psql"))
         .args(["-X", "-q", "-h", "127.0.0.1", "-U", "postgres", "-p", &server.port().to_string()])
@@ -181,7 +186,7 @@ fn what_is_wrong_with_the_database_is_told() {
         panic!("a wrong schema")
     };
     says(&asked, &["\"Floe\" cannot be floe's schema", "a-z"]);
-    let ledger = Store::over(pool(&server.url()), "floe", &Opening::of("test")).unwrap();
+    let ledger = over(&server.url());
     for end in 1..=20 {
         assert_eq!(got(&ledger, &ask(1)), (end - 1, end));
         assert!(
