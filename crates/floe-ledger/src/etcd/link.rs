@@ -207,10 +207,11 @@ pub(super) mod tests {
         }
     }
 
-    /// Listens as a member. `answer` gets the path and the headers of each call.
+    /// Listens as a member. `answer` gets the path and the whole request of each call.
     pub(in crate::etcd) async fn member(
-        answer: impl Fn(&str, &HeaderMap) -> Says + Send + 'static,
+        answer: impl Fn(&str, &Request<Bytes>) -> Says + Send + Sync + 'static,
     ) -> Endpoint {
+        let answer = Arc::new(answer);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(async move {
@@ -218,12 +219,17 @@ pub(super) mod tests {
                 socket.set_nodelay(true).unwrap();
                 let mut connection = server::handshake(socket).await.unwrap();
                 while let Some(Ok((request, mut respond))) = connection.accept().await {
-                    let Says(status, parts, code) = answer(request.uri().path(), request.headers());
                     assert_eq!(request.uri().scheme_str(), Some("http"));
+                    let answer = Arc::clone(&answer);
                     // Something that stands before a member may wait for the whole request.
                     tokio::spawn(async move {
-                        let mut asked = request.into_body();
-                        while asked.data().await.is_some() {}
+                        let (head, mut asked) = request.into_parts();
+                        let mut body = BytesMut::new();
+                        while let Some(part) = asked.data().await {
+                            body.put(part.unwrap());
+                        }
+                        let request = Request::from_parts(head, body.freeze());
+                        let Says(status, parts, code) = answer(request.uri().path(), &request);
                         let mut head = Response::new(());
                         *head.status_mut() = StatusCode::from_u16(status).unwrap();
                         let mut body = respond.send_response(head, false).unwrap();
@@ -359,9 +365,9 @@ pub(super) mod tests {
     async fn a_call_says_that_it_is_one_of_grpc_and_waits_for_no_leader_and_has_the_token_after_a_login() {
         let calls = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&calls);
-        let at = member(move |path, headers| {
+        let at = member(move |path, request| {
             let mut calls = noted.lock().unwrap();
-            calls.push((path.to_owned(), headers.clone()));
+            calls.push((path.to_owned(), request.headers().clone()));
             match (path, calls.len()) {
                 (AuthenticateRequest::PATH, number) => {
                     Says::message(&AuthenticateResponse { token: format!("token.{number}") })

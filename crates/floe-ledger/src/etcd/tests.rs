@@ -2,24 +2,27 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use floe::ledger::LedgerError;
+use prost::Message as _;
+use tokio::task::spawn_blocking;
 
-use super::Trouble;
 use super::connect::{Cluster, Verdict, judge};
 use super::layout::{check_version, record};
 use super::link::Link;
 use super::link::tests::{Says, member};
 use super::messages::{
-    Call, Header, KeyValue, Outcome, RangeResponse, Response, StatusRequest, StatusResponse, TxnResponse,
+    Call, Compare, Header, KeyValue, Outcome, RangeResponse, Request, Response, StatusRequest,
+    StatusResponse, TxnRequest, TxnResponse,
 };
 use super::trouble::{Fault, at_open, at_work};
 use super::url::{Endpoint, Settings};
+use super::{Trouble, open_url};
 use crate::remote::ssl_mode::Use;
-use crate::remote::tests::golden;
+use crate::remote::tests::{golden, kind};
 use crate::remote::url::Reach;
 use crate::remote::{Connect, Connected, Wanted};
 use crate::{OpenError, Opening};
@@ -194,14 +197,18 @@ fn releases_that_lose_what_they_acknowledged_are_known() {
     }
 }
 
+const HEADER: Header = Header { cluster_id: 7, revision: 1 };
+
+/// The answer to a read of one key.
+fn found(text: Option<&str>) -> Outcome {
+    let range = RangeResponse { kvs: text.into_iter().map(KeyValue::holding).collect() };
+    Outcome { response: Some(Response::Range(range)) }
+}
+
 /// A member that says this of itself, and has this version of the layout.
 async fn voter(status: StatusResponse, layout: Option<&str>) -> Endpoint {
-    let range = RangeResponse { kvs: layout.into_iter().map(KeyValue::holding).collect() };
-    let found = TxnResponse {
-        header: Some(Header { cluster_id: 7, revision: 1 }),
-        responses: vec![Outcome { response: Some(Response::Range(range)) }],
-        ..TxnResponse::default()
-    };
+    let (header, responses) = (Some(HEADER), vec![found(layout)]);
+    let found = TxnResponse { header, responses, ..TxnResponse::default() };
     member(move |path, _| match path {
         StatusRequest::PATH => Says::message(&status),
         _ => Says::message(&found),
@@ -282,6 +289,51 @@ async fn a_member_that_refuses_for_good_is_not_passed_over() {
     }
 }
 
+/// In version 1, too, where nothing is written yet or a process has begun to move the records.
+#[tokio::test]
+async fn what_a_newer_floe_takes_over_after_the_look_at_the_version_stays_its_own() {
+    let former: [&[(&str, &str)]; 3] =
+        [&[], &[("version", "1"), ("realm/shop", "5f")], &[("version", "2"), ("realm/shop", "moving 5f")]];
+    let path = |key: &str| format!("/floe/{key}").into_bytes();
+    for former in former {
+        let keys: HashMap<_, _> = former.iter().map(|(key, text)| (path(key), (*text).to_owned())).collect();
+        let (mut newer, keys) = (keys.clone(), Arc::new(Mutex::new(keys)));
+        newer.insert(path("version"), "3".to_owned());
+        let (held, version) = (Arc::clone(&keys), path("version"));
+        let at = member(move |path, request| {
+            if path == StatusRequest::PATH {
+                return Says::message(&release("3.5.6"));
+            }
+            let mut keys = held.lock().unwrap();
+            let TxnRequest { compare, success, failure } = TxnRequest::decode(&request.body()[5..]).unwrap();
+            if !compare.is_empty() {
+                keys.insert(version.clone(), "3".to_owned());
+            }
+            let succeeded = compare.iter().all(|compare| {
+                *compare == Compare::new(&compare.key, keys.get(&compare.key).map(String::as_str))
+            });
+            let mut responses = Vec::new();
+            for operation in if succeeded { success } else { failure } {
+                match operation.request.unwrap() {
+                    // None of its lists has a key.
+                    Request::Range(range) => responses.push(found(keys.get(&range.key).map(String::as_str))),
+                    Request::Put(put) => {
+                        keys.insert(put.key, String::from_utf8(put.value).unwrap());
+                    }
+                }
+            }
+            Says::message(&TxnResponse { header: Some(HEADER), succeeded, responses })
+        });
+        let url = format!("etcd://{}", at.await);
+        let opened = spawn_blocking(move || open_url(&url, &Opening::of("shop")).map(drop)).await.unwrap();
+        let Err(OpenError::Ledger(LedgerError::Unfit(text))) = opened else {
+            panic!("{former:?}: {opened:?}")
+        };
+        assert!(text.contains("newer floe"), "{former:?}: {text}");
+        assert_eq!(*keys.lock().unwrap(), newer, "{former:?}");
+    }
+}
+
 #[test]
 fn a_version_of_the_layout_is_known_or_a_newer_floes_or_damaged() {
     for known in [None, Some("1"), Some("2")] {
@@ -330,6 +382,36 @@ fn members_that_have_lost_data_stop_the_ledger() {
     for told in [at_work(&fault).into(), at_open(&fault)] {
         let OpenError::Ledger(LedgerError::Unfit(text)) = told else { panic!("{told:?}") };
         assert!(text.contains("etcd at member:2379: etcdserver: corrupt cluster; its members"), "{text}");
+    }
+}
+
+#[test]
+fn each_error_has_its_kind_and_its_way_out() {
+    for (code, text, expected, way_out) in [
+        (Some(3), "authentication failed, invalid user ID or password", "asked", "ETCDCTL_PASSWORD or"),
+        (Some(3), "user name is empty", "asked", "name a user"),
+        (Some(7), "permission denied", "asked", "docs/ledgers.md"),
+        (Some(8), "mvcc: database space exceeded", "unavailable", "defragment"),
+        (Some(14), "no leader", "unavailable", "no majority"),
+        (None, "it is a learner, which cannot vote in the cluster yet", "unavailable", "member promote"),
+        (Some(8), "too many requests", "unavailable", "is overloaded"),
+        (Some(3), "request is too large", "unavailable", "--max-request-bytes"),
+        (None, "TLS: invalid peer certificate", "unavailable", "sslrootcert"),
+        (Some(14), "request timed out", "unavailable", "whether the server runs"),
+    ] {
+        let at = Endpoint::new("member", 2379).unwrap();
+        let fault = match code {
+            Some(code) => Fault::refused(&at, code, text),
+            None => Fault::broken(&at, &text),
+        };
+        let opened = at_open(&fault);
+        assert_eq!(kind(&opened), expected, "{opened}");
+        // Later, a password or a right may be changed back.
+        let worked = at_work(&fault);
+        assert!(matches!(worked, LedgerError::Unavailable(_)), "{worked:?}");
+        for told in [opened.to_string(), worked.to_string()] {
+            assert!(told.contains(way_out) && told.contains(text), "`{way_out}` is not in: {told}");
+        }
     }
 }
 

@@ -142,6 +142,10 @@ const REMOTE: &[&str] = &[
     "redis://127.0.0.1:1",
     #[cfg(feature = "served")]
     "floe://:floe_1@127.0.0.1:1",
+    #[cfg(feature = "object-store")]
+    "s3://ids?endpoint=http://127.0.0.1:1&region=x&max_wait=1s",
+    #[cfg(feature = "dynamodb")]
+    "dynamodb://ids?endpoint=http://127.0.0.1:1&region=x&max_wait=1s",
 ];
 
 #[test]

@@ -279,6 +279,24 @@ fn a_move_that_was_cut_off_is_made_good_by_the_next_process() {
     }
 }
 
+/// What is moved at once has to fit into one request to etcd, of 1.5 MiB.
+#[test]
+fn a_realm_with_records_of_the_longest_is_moved() {
+    let (server, prefix) = (Etcd::shared(), prefix());
+    former(server, &prefix);
+    let text = "x".repeat(65_000);
+    let bound: Vec<_> =
+        (0..40).map(|number| (format!("long-{number:02}"), format!("uuid7 {text}"))).collect();
+    for chunk in bound.chunks(10) {
+        let keys: Vec<_> =
+            chunk.iter().map(|(name, text)| (format!("definition/test/{name}"), text)).collect();
+        let keys: Vec<_> = keys.iter().map(|(key, text)| (&**key, text.as_str())).collect();
+        assert!(server.transact(&[], &puts(&prefix, &keys)));
+    }
+    let ledger = open(&url(server, &prefix, ""));
+    assert!(ledger.names("long-", 40).unwrap() == bound);
+}
+
 /// How many names a large realm has: more than fit into one transaction, and into one page of a list.
 const MANY: u64 = 2_000;
 

@@ -51,6 +51,21 @@ fn neither_a_record_nor_its_note_is_written_into_another_realm() {
     }
 }
 
+/// A process may be slow between its look at the version and the making of a realm, while a newer floe takes over.
+#[test]
+fn no_realm_is_made_in_what_is_not_of_this_version() {
+    let (server, prefix) = (Etcd::shared(), prefix());
+    let (store, _) = Opening::of("test").__open_store(&url(server, &prefix, "")).unwrap().unwrap();
+    let (version, realm) = (format!("{prefix}/version"), format!("{prefix}/realm/new"));
+    for (command, part) in [(["put", &version, "3"].as_slice(), "newer floe"), (&["del", &version], "gone")] {
+        server.control(command);
+        let put = store.put("realm/new", "floe 1\nrealm 0f\n", None);
+        let Err(LedgerError::Unfit(text)) = put else { panic!("{part}: {put:?}") };
+        says(&text, &[part]);
+        assert_eq!(server.control(&["get", &realm]), "", "{part}");
+    }
+}
+
 type Call<'a> = dyn Fn(&dyn Ledger) -> Result<(), LedgerError> + 'a;
 
 #[test]

@@ -127,7 +127,9 @@ fn a_move_that_would_not_end_or_would_stop_nobody_is_not_begun() {
     says(&refused(&url), &["has foreign_key_checks = OFF", "SET GLOBAL foreign_key_checks = ON"]);
     server.sql(
         "SET GLOBAL foreign_key_checks = ON; INSERT INTO floe.floe_definition (realm, name, definition) \
-         SELECT 'test', CONCAT('a', seq), 'uuid7' FROM floe.seq_1_to_5000",
+         SELECT 'test', CONCAT('a', seq), 'uuid7' FROM floe.seq_1_to_3000; \
+         INSERT INTO floe.floe_mark (realm, `key`, previous, start, mark) \
+         SELECT 'test', CONCAT('s/20/', seq), 0, 0, 0 FROM floe.seq_1_to_3000",
     );
     says(
         &refused(&format!("{url}?max_wait=1s")),
