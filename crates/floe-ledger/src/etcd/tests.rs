@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -299,14 +299,14 @@ async fn what_a_newer_floe_takes_over_after_the_look_at_the_version_stays_its_ow
         let keys: HashMap<_, _> = former.iter().map(|(key, text)| (path(key), (*text).to_owned())).collect();
         let (mut newer, keys) = (keys.clone(), Arc::new(Mutex::new(keys)));
         newer.insert(path("version"), "3".to_owned());
-        let (held, version) = (Arc::clone(&keys), path("version"));
+        let (held, version, is_newer) = (Arc::clone(&keys), path("version"), AtomicBool::new(false));
         let at = member(move |path, request| {
             if path == StatusRequest::PATH {
                 return Says::message(&release("3.5.6"));
             }
             let mut keys = held.lock().unwrap();
             let TxnRequest { compare, success, failure } = TxnRequest::decode(&request.body()[5..]).unwrap();
-            if !compare.is_empty() {
+            if !compare.is_empty() && !is_newer.swap(true, Ordering::SeqCst) {
                 keys.insert(version.clone(), "3".to_owned());
             }
             let succeeded = compare.iter().all(|compare| {
