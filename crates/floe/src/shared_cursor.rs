@@ -132,6 +132,9 @@ impl SharedCursor {
     }
 }
 
+#[cfg(all(test, loom))]
+mod models;
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use std::sync::atomic::AtomicU32;

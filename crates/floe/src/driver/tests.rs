@@ -166,8 +166,7 @@ fn a_driver_that_is_closed_by_its_own_thread_does_not_wait_for_that_thread() {
         ticket.waiters().add(waker);
         shared.enqueue(count, &ticket, Caller::Future).unwrap();
     };
-    let threads: [(fn(&Shared), Wakes); 2] = [(Shared::run, at_its_time), (Shared::talk, with_its_answer)];
-    for (thread, wakes) in threads {
+    for (thread, wakes) in [(Shared::run as fn(&Shared), at_its_time), (Shared::talk, with_its_answer)] {
         let (ledger, passed) = (Memory::default(), Arc::default());
         let driver = driver_by(&ledger, Hurried(Arc::clone(&passed)), thread);
         let shared = Arc::clone(&driver.shared);

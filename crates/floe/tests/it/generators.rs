@@ -223,7 +223,8 @@ fn threads_go_on_increasing_beside_many_invalidations() {
         let ids = [(); 2].map(|()| scope.spawn(|| minting(&|| orders.mint().unwrap())));
         let numbers = [(); 2].map(|()| scope.spawn(|| minting(&|| tickets.mint().unwrap())));
         let mut invalidations = 0;
-        while minters.load(Ordering::Relaxed) > 0 {
+        // Each takes a worker slot, and the layout has 1,024.
+        while minters.load(Ordering::Relaxed) > 0 && invalidations < 500 {
             floe.invalidate();
             orders.mint().unwrap();
             invalidations += 1;
