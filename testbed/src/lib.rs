@@ -4,7 +4,7 @@
 //! A [`Server`] can be killed, frozen, stopped and started again with its files and its port. A [`Proxy`] in front of
 //! it loses replies or cuts the network. The programs come from the system (on Debian: `postgresql`, `mariadb-server`,
 //! `redis-server`, `etcd-server`, `zookeeper` with a Java runtime), or from `scripts/stores`; `scripts/test` installs them. If a program is
-//! missing, its tests fail with the package's name. Nothing here is part of floe.
+//! missing, its tests fail with the package's name. [`woken_by`] alone is for tests without a server. Nothing here is part of floe.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 #![allow(clippy::missing_panics_doc, reason = "everything in here panics rather than let a test pass")]
@@ -29,6 +29,7 @@ mod proxy;
 mod redis;
 mod rig;
 mod server;
+mod woken;
 mod zookeeper;
 
 pub use azurite::Azurite;
@@ -46,6 +47,7 @@ pub use proxy::Proxy;
 pub use redis::Redis;
 pub use rig::{Named, Rig};
 pub use server::Server;
+pub use woken::woken_by;
 pub use zookeeper::Zookeeper;
 
 /// The signals to processes.

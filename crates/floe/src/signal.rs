@@ -51,8 +51,36 @@ impl Signal {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// Lets another thread do `work`, as far as it comes while this one holds the lock, and waits as long as `waits` says. It
+    /// fails if this thread is woken too early (it sleeps on then), or not at all.
+    pub(crate) fn woken_by<T>(
+        condition: &Condvar,
+        locked: MutexGuard<'_, T>,
+        work: impl FnOnce() + Send,
+        waits: impl FnMut(&mut T) -> bool,
+    ) {
+        std::thread::scope(|scope| {
+            let (begins, begun) = std::sync::mpsc::channel::<()>();
+            scope.spawn(move || {
+                drop(begins);
+                work();
+            });
+            assert!(begun.recv().is_err());
+            // Usually enough for the other thread to come as far as it can. In any case it has to wake this one.
+            (0..10_000).for_each(|_| std::thread::yield_now());
+            let waited = condition.wait_timeout_while(locked, Duration::from_secs(30), waits);
+            assert!(!waited.unwrap().1.timed_out(), "nobody wakes it");
+        });
+    }
+
+    #[test]
+    fn who_is_woken_finds_the_signal_raised() {
+        let signal = Signal::default();
+        woken_by(&signal.condition, signal.lock(), || signal.raise(), |raised| !*raised);
+    }
 
     /// Otherwise whoever waits in a loop would never wait again.
     #[test]

@@ -193,6 +193,7 @@ mod tests {
     use std::thread;
 
     use floe::ledger::Memory;
+    use floe_testbed::woken_by;
 
     use crate::Cache;
 
@@ -326,5 +327,12 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(enters.recv_timeout(MAX_WAIT / 2), Ok((taken.clone(), Ok(()))));
         }
+    }
+
+    #[test]
+    fn who_is_woken_by_whoever_leaves_finds_the_key_free() {
+        let (gates, key) = (Gates::default(), Key::slot(10, 7));
+        let gate = gates.enter(&key).unwrap();
+        drop(woken_by(&gates.opened, gates.busy(), || drop(gate), |busy| !busy.is_empty()));
     }
 }

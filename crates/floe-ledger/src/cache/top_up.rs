@@ -123,6 +123,7 @@ mod tests {
     use std::time::Instant;
 
     use floe::Name;
+    use floe_testbed::woken_by;
 
     use super::*;
 
@@ -227,6 +228,12 @@ mod tests {
             let ended = from.recv_timeout(Duration::from_secs(30));
             assert_eq!(ended, Err(mpsc::RecvTimeoutError::Disconnected), "it is awake");
         }
+    }
+
+    #[test]
+    fn who_is_woken_at_the_end_finds_the_queue_closed() {
+        let queue = Queue::default();
+        drop(woken_by(&queue.changed, queue.state(), || queue.close(), |state| !state.over));
     }
 
     /// Otherwise a fleet would ask a store that is down as fast as it can.

@@ -145,13 +145,13 @@ pub(super) fn not_yet() -> LedgerError {
 
 #[cfg(test)]
 mod tests {
-    use std::mem;
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc;
     use std::thread;
 
     use floe::ledger::Memory;
+    use floe_testbed::woken_by;
 
     use super::*;
 
@@ -262,22 +262,16 @@ mod tests {
         });
     }
 
-    /// Otherwise a third caller would open the ledger while the next one does.
+    /// In two, it would end the next one, which begins as soon as it can, and a third caller would open the ledger meanwhile.
     #[test]
-    fn an_attempt_that_has_failed_does_not_end_the_next() {
-        let (upstream, attempts) = upstream(|_| Err(gone()));
-        for attempt in 1..=500 {
-            thread::scope(|scope| {
-                scope.spawn(|| get(&upstream));
-                while attempts.load(Ordering::SeqCst) < attempt {
-                    thread::yield_now();
-                }
-                // The next one begins as soon as it can.
-                while mem::replace(&mut upstream.attempts().state, State::Opening).is_opening() {}
-            });
-            let after = mem::replace(&mut upstream.attempts().state, State::Closed);
-            assert!(after.is_opening(), "attempt {attempt} has ended it");
-        }
+    fn an_attempt_that_has_failed_ends_in_one_step() {
+        let (upstream, _) = upstream(|_| Err(gone()));
+        upstream.attempts().state = State::Opening;
+        let attempt = Attempt { upstream: &upstream, opened: Some(Err(gone())) };
+        let opens = |attempts: &mut Attempts| attempts.state.is_opening() && attempts.failed == 0;
+        let attempts = woken_by(&upstream.changed, upstream.attempts(), || drop(attempt), opens);
+        assert!(matches!(attempts.state, State::Closed));
+        assert_eq!((attempts.failed, &attempts.error), (1, &Some(gone())));
     }
 
     #[test]

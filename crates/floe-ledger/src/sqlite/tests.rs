@@ -7,6 +7,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
 use floe::ledger::{Key, Ledger as _, LedgerError};
+use floe_testbed::woken_by;
 use tempfile::TempDir;
 
 use super::draft::{self, draft_path};
@@ -96,19 +97,7 @@ fn a_count_at_once_wakes_who_came_during_it() {
 fn who_is_woken_at_the_end_of_a_call_finds_the_connection_free() {
     let (_dir, ledger) = ledger();
     let turn = ledger.turn().unwrap();
-    let busy = ledger.busy.lock().unwrap();
-    std::thread::scope(|scope| {
-        let (ends, ended) = mpsc::channel();
-        scope.spawn(move || {
-            ends.send(()).unwrap();
-            drop(turn);
-        });
-        ended.recv().unwrap();
-        // Usually enough for the other thread to end its call as far as it can. In any case it has to wake this one.
-        (0..10_000).for_each(|_| std::thread::yield_now());
-        let (busy, waited) = ledger.free.wait_timeout(busy, Duration::from_secs(30)).unwrap();
-        assert!(!*busy && !waited.timed_out());
-    });
+    drop(woken_by(&ledger.free, ledger.busy.lock().unwrap(), || drop(turn), |busy| *busy));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::definition::{DatedShape, Overflow, PERIOD_BITS};
 use crate::error::StopReason;
 use crate::ledger::{Key, Memory, Token};
 use crate::node::{CounterQueue, NodeSettings, Purpose};
+use crate::signal::tests::woken_by;
 use crate::time::Reading;
 
 /// Longer than any test takes: whoever waits for it waits for ever.
@@ -55,6 +56,20 @@ fn until(done: impl Fn() -> bool) {
         thread::park_timeout(Duration::from_millis(1));
     }
     panic!("the other thread does not do it");
+}
+
+/// Or it would sleep on, and the call would lie there until the next one.
+#[test]
+fn who_is_woken_finds_the_work_there() {
+    let shared = shared(Memory::default(), standing());
+    let waits = (Name::new("orders").unwrap(), Duration::ZERO);
+    let hands_out = || shared.hand_out(Vec::new(), Some(waits));
+    woken_by(&shared.work_is_there, lock(&shared.work), hands_out, |work| work.gathering.is_empty());
+    let lets_go = || shared.let_go();
+    woken_by(&shared.work_is_there, lock(&shared.work), lets_go, |work| {
+        !work.over && !shared.signal.is_raised()
+    });
+    assert!(lock(&shared.work).over, "the node's thread looks for it when it is called");
 }
 
 /// Counts how often it is woken.
