@@ -222,6 +222,8 @@ impl Shared {
         if let Some(file) = files.get(&identity) {
             return Ok(Self(Some(Arc::clone(file))));
         }
+        #[cfg(test)]
+        tests::before_it_is_opened();
         let file = Arc::new(Opened { identity, file: File::open(path)? });
         files.insert(identity, Arc::clone(&file));
         Ok(Self(Some(file)))
@@ -231,7 +233,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         #[cfg(test)]
-        tests::before_a_close(self);
+        let _closed = tests::before_a_close(self);
         let mut files = files();
         // Before others can take the table: the next to be closed counts the rest, and who opens the file finds it or none.
         let Some(identity) = self.0.take().map(|own| own.identity) else { return };
@@ -246,8 +248,6 @@ mod tests {
     use std::cell::{Cell, RefCell};
     use std::fs;
     use std::path::PathBuf;
-    use std::sync::{Barrier, mpsc};
-    use std::thread;
 
     use tempfile::TempDir;
 
@@ -260,6 +260,23 @@ mod tests {
         static OTHER: RefCell<Vec<Box<dyn FnOnce()>>> = RefCell::default();
         /// How many descriptors of its file this process had when this thread last closed one that is shared.
         static OPEN: Cell<usize> = const { Cell::new(0) };
+        /// Whether nobody else could take the table when this thread last opened a file that is shared.
+        static ALONE: Cell<bool> = const { Cell::new(false) };
+        /// The ledger that is closed while this thread's next close ends, as by another thread.
+        static NEXT: RefCell<Option<Shared>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn before_it_is_opened() {
+        ALONE.set(FILES.try_lock().is_err());
+    }
+
+    /// A close that has given the table back.
+    pub(super) struct Closed;
+
+    impl Drop for Closed {
+        fn drop(&mut self) {
+            drop(NEXT.take());
+        }
     }
 
     pub(super) fn before_a_read() {
@@ -268,11 +285,12 @@ mod tests {
         }
     }
 
-    pub(super) fn before_a_close(file: &Shared) {
+    pub(super) fn before_a_close(file: &Shared) -> Closed {
         let own = file.0.as_deref().map(|own| own.identity);
         let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
         let is_own = |path: PathBuf| fs::metadata(path).ok().map(|found| Identity::of(&found)) == own;
         OPEN.set(open.filter(|entry| is_own(entry.path())).count());
+        Closed
     }
 
     /// To close it takes away the locks by which other processes know of SQLite's own.
@@ -323,48 +341,20 @@ mod tests {
 
     /// Whoever closed a descriptor of its own would drop the other's locks with it.
     #[test]
-    fn threads_that_open_a_file_at_once_share_one_descriptor() {
+    fn ledgers_of_one_file_share_one_descriptor_also_if_they_are_opened_at_once() {
         let (_dir, path, identity) = file();
-        for _ in 0..50 {
-            let both = Barrier::new(3);
-            let open = || {
-                both.wait();
-                Shared::open(&path, identity).unwrap()
-            };
-            let opened = thread::scope(|scope| {
-                let table = files();
-                let threads = [(); 2].map(|()| scope.spawn(open));
-                both.wait();
-                // So that both wait for the table by then, most of the times.
-                (0..100).for_each(|_| thread::yield_now());
-                drop(table);
-                threads.map(|thread| thread.join().unwrap())
-            });
-            let [one, other] = opened.each_ref().map(|shared| shared.0.as_ref().unwrap());
-            assert!(Arc::ptr_eq(one, other));
-        }
+        let [one, other] = [(); 2].map(|()| Shared::open(&path, identity).unwrap().0.take().unwrap());
+        assert!(Arc::ptr_eq(&one, &other));
+        assert!(ALONE.get(), "another thread could look at the table meanwhile");
     }
 
     /// Each could leave it to the other one.
     #[test]
     fn of_two_ledgers_that_are_closed_at_once_one_closes_their_file() {
         let (_dir, path, identity) = file();
-        let ledgers = [(); 2].map(|()| Shared::open(&path, identity).unwrap());
-        let (comes, came) = mpsc::channel();
-        let table = files();
-        thread::scope(|scope| {
-            for ledger in ledgers {
-                let comes = comes.clone();
-                scope.spawn(move || {
-                    comes.send(()).unwrap();
-                    drop(ledger);
-                });
-            }
-            (0..2).for_each(|_| came.recv().unwrap());
-            // So that both wait for the table by then, most of the times.
-            (0..100).for_each(|_| thread::yield_now());
-            drop(table);
-        });
+        let [one, other] = [(); 2].map(|()| Shared::open(&path, identity).unwrap());
+        NEXT.set(Some(other));
+        drop(one);
         assert!(!files().contains_key(&identity), "it is still open");
     }
 }
