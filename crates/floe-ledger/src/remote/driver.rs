@@ -181,6 +181,7 @@ impl Drop for Waiting<'_> {
 mod tests {
     use std::cell::Cell;
     use std::sync::mpsc;
+    use std::task::{Context, Waker};
 
     use super::*;
 
@@ -261,13 +262,27 @@ mod tests {
         assert_eq!(call().ok(), Some(7));
     }
 
+    /// Its callers alone drive it.
+    fn without_its_thread() -> Driver {
+        let runtime = Some(Arc::new(Builder::new_current_thread().enable_all().build().unwrap()));
+        let (state, thread, process) = (Arc::default(), thread::current(), std::process::id());
+        Driver { runtime, state, thread, process }
+    }
+
+    /// Otherwise the thread, the connections and what is to be done at the end would stay for ever.
+    #[test]
+    fn its_end_reaches_a_thread_that_does_not_wait_yet() {
+        let driver = without_its_thread();
+        let state = Arc::clone(&driver.state);
+        drop(driver);
+        let told = pin!(state.leave.notified()).poll(&mut Context::from_waker(Waker::noop()));
+        assert!(told.is_ready() && state.over.load(Ordering::Acquire));
+    }
+
     /// What has come for a connection is taken in before the work looks at it.
     #[test]
     fn a_connection_that_was_closed_between_calls_is_known_to_be_before_the_next_one() {
-        // The callers alone drive it.
-        let runtime = Some(Arc::new(Builder::new_current_thread().enable_all().build().unwrap()));
-        let (state, thread, process) = (Arc::default(), thread::current(), std::process::id());
-        let driver = Driver { runtime, state, thread, process };
+        let driver = without_its_thread();
         let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let ours = std::net::TcpStream::connect(server.local_addr().unwrap()).unwrap();
         ours.set_nonblocking(true).unwrap();
