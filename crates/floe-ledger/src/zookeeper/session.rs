@@ -52,13 +52,17 @@ impl Session {
                 return Err(Error::NoSession);
             }
         };
-        let (calls, batches) = mpsc::channel(1);
+        let (calls, mut batches) = mpsc::channel(1);
         let why = Arc::new(OnceLock::new());
         let reason = Arc::clone(&why);
         let task = Task::start(async move {
-            if let Err(error) = drive(stream, batches, Duration::from_millis(timeout_ms / 3 + 1)).await {
+            // Whoever waits hears of the end when these go, and finds the reason.
+            let mut waiting = VecDeque::new();
+            let third = Duration::from_millis(timeout_ms / 3 + 1);
+            if let Err(error) = drive(stream, &mut batches, &mut waiting, third).await {
                 reason.get_or_init(|| error);
             }
+            drop((batches, waiting));
         });
         Ok(Self { calls, number: 0, why, task })
     }
@@ -96,20 +100,22 @@ impl Session {
 
 async fn drive(
     stream: Box<dyn Socket>,
-    mut batches: mpsc::Receiver<Batch>,
+    batches: &mut mpsc::Receiver<Batch>,
+    waiting: &mut VecDeque<Batch>,
     third: Duration,
 ) -> Result<(), Error> {
     let (mut reader, mut writer) = split(stream);
-    let (mut inbox, mut waiting) = (Vec::with_capacity(16 << 10), VecDeque::<Batch>::new());
+    let mut inbox = Vec::with_capacity(16 << 10);
     let (mut clock, mut silent) = (interval(third), 0);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             batch = batches.recv() => {
-                let Some(batch) = batch else { break };
-                writer.write_all(&batch.frames).await.map_err(closed)?;
-                writer.flush().await.map_err(closed)?;
+                let Some(mut batch) = batch else { break };
+                let frames = std::mem::take(&mut batch.frames);
                 waiting.push_back(batch);
+                writer.write_all(&frames).await.map_err(closed)?;
+                writer.flush().await.map_err(closed)?;
             }
             read = reader.read_buf(&mut inbox) => {
                 if read.map_err(closed)? == 0 {
@@ -118,7 +124,7 @@ async fn drive(
                 silent = 0;
                 let mut rest = inbox.as_slice();
                 while let Some((content, next)) = jute::next_frame(rest)? {
-                    take(Reply::parse(content)?, &mut waiting)?;
+                    take(Reply::parse(content)?, waiting)?;
                     rest = next;
                 }
                 let taken = inbox.len() - rest.len();
@@ -169,6 +175,7 @@ fn closed(error: std::io::Error) -> Error {
 #[cfg(test)]
 pub(super) mod tests {
     use std::pin::pin;
+    use std::task::{Context, Wake};
 
     use tokio::io::{BufStream, DuplexStream, duplex};
     use tokio::time::{sleep, timeout};
@@ -276,8 +283,9 @@ pub(super) mod tests {
     #[tokio::test]
     async fn a_session_lasts_as_long_as_its_pings_are_answered_and_is_ended_in_order() {
         let (stream, mut server) = duplex(1 << 10);
-        let (calls, batches) = mpsc::channel(1);
-        let driven = drive(Box::new(stream), batches, Duration::from_millis(10));
+        let (calls, mut batches) = mpsc::channel(1);
+        let mut waiting = VecDeque::new();
+        let driven = drive(Box::new(stream), &mut batches, &mut waiting, Duration::from_millis(10));
         let served = async {
             for _ in 0..10 {
                 assert_eq!(frame(&mut server).await, (jute::PING, 11_i32.to_be_bytes().to_vec()));
@@ -314,13 +322,51 @@ pub(super) mod tests {
         closed.await.expect("it is open until the server closes it").unwrap();
     }
 
+    /// What a waiting caller finds as soon as it hears of the end.
+    struct Hears {
+        why: Arc<OnceLock<Error>>,
+        found: OnceLock<Option<Error>>,
+    }
+
+    impl Wake for Hears {
+        fn wake(self: Arc<Self>) {
+            self.found.get_or_init(|| self.why.get().cloned());
+        }
+    }
+
+    /// It may hear on a thread of its own, before the task goes on.
+    #[tokio::test]
+    async fn whoever_hears_that_the_connection_broke_finds_the_reason() {
+        let (stream, mut server) = duplex(1 << 10);
+        let (session, ()) = tokio::join!(Session::begin(Box::new(stream)), accept(&mut server, 10_000));
+        let session = session.unwrap();
+        let mut hear = Vec::new();
+        // One waits for its replies, one is being written, and one has not begun.
+        for length in [1, 2 << 10, 1] {
+            let (answer, answered) = oneshot::channel();
+            let (frames, numbers) = (vec![0; length], VecDeque::from([1]));
+            assert!(session.calls.send(Batch { frames, numbers, replies: Vec::new(), answer }).await.is_ok());
+            let hears = Arc::new(Hears { why: Arc::clone(&session.why), found: OnceLock::new() });
+            let mut answered = Box::pin(answered);
+            let waits = answered.as_mut().poll(&mut Context::from_waker(&Arc::clone(&hears).into()));
+            assert!(waits.is_pending());
+            hear.push((hears, answered));
+        }
+        drop(server);
+        timeout(Duration::from_secs(60), session.task.end()).await.expect("it goes on");
+        for (hears, _) in hear {
+            let found = hears.found.get();
+            assert!(matches!(found, Some(Some(Error::Closed(why))) if why.contains("broke")), "{found:?}");
+        }
+    }
+
     /// Otherwise the first call after a silent cut would wait for all of its time. A single answer may be late.
     #[tokio::test]
     async fn a_server_that_answers_neither_of_two_pings_loses_its_connection() {
         let (stream, mut server) = duplex(1 << 10);
-        let (_calls, batches) = mpsc::channel(1);
-        let mut heard = Vec::new();
-        let driven = drive(Box::new(stream), batches, Duration::from_millis(1));
+        let (_calls, mut batches) = mpsc::channel(1);
+        let (mut heard, mut waiting) = (Vec::new(), VecDeque::new());
+        let driven = drive(Box::new(stream), &mut batches, &mut waiting, Duration::from_millis(1));
         let both = async { tokio::join!(driven, server.read_to_end(&mut heard)).0 };
         let ended = timeout(Duration::from_secs(60), both).await.expect("pings without an end");
         assert!(matches!(&ended, Err(Error::Closed(why)) if why == "it answers no pings"), "{ended:?}");
