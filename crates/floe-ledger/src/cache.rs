@@ -32,7 +32,7 @@
 //! disk, a clone of the machine with the same machine id) and is used while the ledger behind is down, or beside an
 //! original that was not opened again since. After that, remove the directory before floe starts.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -123,8 +123,6 @@ struct Inner {
     window_ms: u64,
     queue: Arc<Queue>,
     gates: Gates,
-    /// The slots with a held range, as this process last saw them.
-    slots: Mutex<BTreeMap<(u32, u64), Level>>,
     /// Slots whose next range another node has reserved.
     lost: Mutex<HashSet<Key>>,
     /// Why the cache hands out nothing any more.
@@ -225,8 +223,8 @@ impl Builder {
         if let Some(id) = &home.realm_id {
             self.opening.check_id(id, store.shown())?;
         }
+        store.note_slots()?;
         let inner = Arc::new(Inner {
-            slots: Mutex::new(store.slots()?.into_iter().filter_map(slot).collect()),
             store,
             id: home.id,
             upstream: Upstream::new(Box::new(open)),
@@ -383,7 +381,7 @@ impl Inner {
                 self.store.shown()
             )));
         }
-        self.slots().clear();
+        self.store.note_slots()?;
         self.was_a_copy.store(true, Ordering::SeqCst);
         Ok(())
     }
@@ -414,14 +412,6 @@ impl Inner {
         }
     }
 
-    fn note_slot(&self, key: &Key, level: Level) {
-        self.slots().extend(slot((key.as_str().to_owned(), level)));
-    }
-
-    fn slots(&self) -> MutexGuard<'_, BTreeMap<(u32, u64), Level>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn lost(&self) -> MutexGuard<'_, HashSet<Key>> {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -441,10 +431,6 @@ fn place_of(url: &str) -> String {
     let options: Vec<&str> = options.split('&').filter(names_a_place).collect();
     let place = without_credentials(place);
     if options.is_empty() { place } else { format!("{place}?{}", options.join("&")) }
-}
-
-fn slot((key, level): (String, Level)) -> Option<((u32, u64), Level)> {
-    Some((Key::parse_slot(&key)?, level))
 }
 
 impl Ledger for Cache {
@@ -467,9 +453,7 @@ impl Ledger for Cache {
         let inner = &self.inner;
         inner.check()?;
         if inner.store.covers(key)? && inner.store.knows(key)? {
-            let given = inner.store.give_back(key, token, from)?;
-            inner.note_slot(key, inner.store.level(key)?);
-            return Ok(given);
+            return inner.store.give_back(key, token, from);
         }
         inner.heard(inner.upstream()?.give_back(key, token, from))
     }
@@ -526,9 +510,7 @@ impl Ledger for Cache {
         // Meanwhile no call gets a range of this key: one below the new mark would have to be dropped.
         let _gate = inner.gates.enter(key)?;
         let behind = inner.heard(upstream.raise(key, at_least))?;
-        let before = inner.store.raise(key, at_least, behind)?;
-        inner.note_slot(key, inner.store.level(key)?);
-        Ok(before)
+        inner.store.raise(key, at_least, behind)
     }
 
     fn list(&self, prefix: &str, after: &str, limit: usize) -> Result<Vec<Record>, LedgerError> {
@@ -591,7 +573,7 @@ impl Ledger for Cache {
             mark: level.mark,
             end: level.end,
         };
-        self.inner.slots().range((worker_bits, 0)..=(worker_bits, u64::MAX)).map(at_hand).collect()
+        self.inner.store.seen().range((worker_bits, 0)..=(worker_bits, u64::MAX)).map(at_hand).collect()
     }
 }
 

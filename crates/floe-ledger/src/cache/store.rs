@@ -4,7 +4,9 @@
 //! Nothing of a range `[mark, end)` has been handed out. There may also be a spare range that does not follow it, because
 //! others reserved in between. As in a ledger, the last local reservation's record is a row of the table `mark`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use floe::ledger::{Key, Ledger, LedgerError, MAX_MARK, Mark, Record, Reply, Reserve, Token};
@@ -46,7 +48,12 @@ const PURPOSE: FilePurpose = FilePurpose {
 pub(super) struct Store {
     file: Sqlite,
     dir: String,
+    /// The slots with a held range, as this process last saw them.
+    seen: Mutex<Slots>,
 }
+
+/// By width and worker.
+type Slots = BTreeMap<(u32, u64), Level>;
 
 /// The owner of the ranges in a cache.
 #[derive(Clone, Debug)]
@@ -172,7 +179,7 @@ impl Store {
             OpenError::Ledger(error) => OpenError::Ledger(of_a_cache(error, &shown)),
             asked @ OpenError::Asked(_) => asked,
         })?;
-        Ok(Self { file, dir: shown })
+        Ok(Self { file, dir: shown, seen: Mutex::default() })
     }
 
     /// The directory, for texts.
@@ -312,8 +319,11 @@ impl Store {
     ) -> Result<Local, LedgerError> {
         self.write(|connection| {
             let Done { answer, written } = self.serve(connection, request)?;
-            if let Local::Served(Reply::Got { .. }, _) = &answer {
-                gives();
+            if let Local::Served(reply, level) = &answer {
+                self.note(&request.key, *level);
+                if matches!(reply, Reply::Got { .. }) {
+                    gives();
+                }
             }
             match (answer, fresh) {
                 (Local::Short(short), Some(fresh)) => self.pend(connection, &request.key, short, fresh),
@@ -363,15 +373,11 @@ impl Store {
                 held.add(got);
                 self.store_held(connection, key.as_str(), &held)?;
             }
-            let Some(request) = request else { return Ok(Done { answer: Ok(None), written: adds }) };
-            let Done { answer, written } = self.serve(connection, request)?;
-            Ok(Done { answer: Ok(Some(answer)), written: adds || written })
+            let served = request.map(|request| self.serve(connection, request)).transpose()?;
+            self.note(key, self.level_of(connection, key.as_str())?);
+            let written = adds || served.as_ref().is_some_and(|served| served.written);
+            Ok(Done { answer: Ok(served.map(|served| served.answer)), written })
         })?
-    }
-
-    /// The state of a key's held ranges.
-    pub(super) fn level(&self, key: &Key) -> Result<Level, LedgerError> {
-        self.read(|connection| self.level_of(connection, key.as_str()))
     }
 
     /// Whether this key has a record here.
@@ -381,7 +387,11 @@ impl Store {
 
     /// Gives a tail of the last local reservation back.
     pub(super) fn give_back(&self, key: &Key, token: Token, from: u64) -> Result<bool, LedgerError> {
-        self.file.give_back(key, token, from).map_err(|error| of_a_cache(error, &self.dir))
+        let given = self.file.give_back(key, token, from).map_err(|error| of_a_cache(error, &self.dir))?;
+        self.read(|connection| {
+            self.note(key, self.level_of(connection, key.as_str())?);
+            Ok(given)
+        })
     }
 
     /// Moves the local mark up too, after that of the ledger behind, which was `behind` before. Returns the mark
@@ -401,6 +411,7 @@ impl Store {
             held.pending = None;
             self.store_held(connection, key.as_str(), &held)?;
             self.file.store(connection, key.as_str(), &raised)?;
+            self.note(key, held.level(raised.mark));
             Ok(Done::written(before))
         })
     }
@@ -424,21 +435,33 @@ impl Store {
         })
     }
 
-    /// The slots with a held range.
-    pub(super) fn slots(&self) -> Result<Vec<(String, Level)>, LedgerError> {
+    /// The slots with a held range, as this process last saw them.
+    pub(super) fn seen(&self) -> MutexGuard<'_, Slots> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the slots with a held range.
+    pub(super) fn note_slots(&self) -> Result<(), LedgerError> {
         self.read(|connection| {
             let sql = "SELECT key FROM held WHERE key >= ?1 AND max(end, spare_end) > 0 ORDER BY key";
             let mut statement = connection.prepare_cached(sql)?;
             let keys: Vec<String> =
                 statement.query_map([Key::SLOTS], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-            keys.into_iter()
-                .filter(|key| key.starts_with(Key::SLOTS))
-                .map(|key| {
-                    let level = self.level_of(connection, &key)?;
-                    Ok((key, level))
-                })
-                .collect()
+            let slots = keys.iter().filter_map(|key| Some((Key::parse_slot(key)?, key)));
+            let slots = slots.map(|(slot, key)| Ok((slot, self.level_of(connection, key)?)));
+            let slots = slots.collect::<Result<_, FileTrouble>>()?;
+            #[cfg(test)]
+            tests::during_a_note(self);
+            *self.seen() = slots;
+            Ok(())
         })
+    }
+
+    /// Remembers what a call found or left, if that is of a slot. The call still has the file: a later call notes later.
+    fn note(&self, key: &Key, level: Level) {
+        #[cfg(test)]
+        tests::during_a_note(self);
+        self.seen().extend(Key::parse_slot(key.as_str()).map(|slot| (slot, level)));
     }
 
     /// The definition of a name that was bound through this cache, or a note that was bound or read through it.

@@ -1,5 +1,6 @@
 //! Tests step by step what happens to the held ranges; `cache::model` reaches these cases only by chance.
 
+use std::cell::RefCell;
 use std::sync::Barrier;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -9,6 +10,16 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::Cache;
+
+thread_local! {
+    /// Whether this thread's calls still had the file at each note of a slot; `None` if nobody looks.
+    static HAD_THE_FILE: RefCell<Option<Vec<bool>>> = const { RefCell::new(None) };
+}
+
+pub(super) fn during_a_note(store: &Store) {
+    HAD_THE_FILE
+        .with_borrow_mut(|had| had.iter_mut().for_each(|had| had.push(store.read(|_| Ok(())).is_err())));
+}
 
 fn token(byte: u8) -> Token {
     Token::from_bytes([byte; 16]).unwrap()
@@ -24,6 +35,12 @@ fn ask(count: u64, max_mark: u64) -> Reserve {
     Reserve { key, floor: 0, count, max_mark, token, create: true, note: Some("ours".to_owned()) }
 }
 
+impl Store {
+    fn level(&self, key: &Key) -> Result<Level, LedgerError> {
+        self.read(|connection| self.level_of(connection, key.as_str()))
+    }
+}
+
 struct Held {
     store: Store,
     dir: TempDir,
@@ -31,8 +48,12 @@ struct Held {
 
 impl Held {
     fn nothing() -> Self {
+        Self::with_patience(Duration::from_secs(10))
+    }
+
+    fn with_patience(max_wait: Duration) -> Self {
         let dir = TempDir::new().unwrap();
-        let store = Store::open(dir.path(), Duration::from_secs(10)).unwrap();
+        let store = Store::open(dir.path(), max_wait).unwrap();
         let here = Origin::of(&dir.path().join(FILE)).unwrap();
         store.enter("shop", "behind:", &here, token(99)).unwrap();
         Self { store, dir }
@@ -245,7 +266,9 @@ fn a_slot_whose_first_range_was_not_begun_is_one_of_which_something_is_held() {
     let got = Got { start: 1_000, end: 2_000, previous_mark: 0 };
     held.store.add(&slot(), token(1), got, None).unwrap();
     let level = Level { mark: 0, end: 2_000, left: 1_000, has_spare: true };
-    assert_eq!(held.store.slots().unwrap(), [(slot().as_str().to_owned(), level)]);
+    held.store.seen().clear();
+    held.store.note_slots().unwrap();
+    assert_eq!(*held.store.seen(), Slots::from([((10, 7), level)]));
 }
 
 #[test]
@@ -269,13 +292,37 @@ fn a_range_that_follows_an_empty_one_has_the_mark_before_it_as_the_ledger_behind
     assert_eq!(held.got(40), (1_000, 1_040, 1_000));
 }
 
+/// Otherwise the note of an earlier call could replace that of a later one.
+#[test]
+fn a_slot_is_noted_by_each_call_that_moves_it_while_that_call_has_the_file() {
+    let held = Held::with_patience(Duration::from_millis(1));
+    held.store.begin_top_up(&slot(), u64::MAX, token(1)).unwrap();
+    HAD_THE_FILE.set(Some(Vec::new()));
+    let is_noted = |call: &str| {
+        assert_eq!(HAD_THE_FILE.replace(Some(Vec::new())), Some(vec![true]), "{call}");
+        assert_eq!(held.store.seen().get(&(10, 7)), Some(&held.level()), "{call}");
+    };
+    let got = Got { start: 0, end: 100, previous_mark: 0 };
+    held.store.add(&slot(), token(1), got, None).unwrap();
+    is_noted("add");
+    let request = ask(40, MAX_MARK);
+    held.reserve(&request).unwrap();
+    is_noted("reserve");
+    assert_eq!(held.store.give_back(&slot(), request.token, 30), Ok(true));
+    is_noted("give_back");
+    held.store.raise(&slot(), 60, 100).unwrap();
+    is_noted("raise");
+    held.store.note_slots().unwrap();
+    is_noted("note_slots");
+}
+
 /// An opening drops what an older copy holds, and then asks whether anything was given. It must not come between the two.
 #[test]
 fn what_is_given_is_noted_before_anybody_can_have_it() {
     let held = Held::first();
     let other = Store::open(held.dir.path(), Duration::from_secs(10)).unwrap();
     let marks = |request: &Reserve| {
-        let marks = std::cell::RefCell::default();
+        let marks = RefCell::default();
         held.store
             .reserve(request, None, || Vec::push(&mut marks.borrow_mut(), other.level(&slot()).unwrap().mark))
             .unwrap();
