@@ -410,6 +410,6 @@ fn load(word: &AtomicU64) -> u64 {
 }
 
 #[cfg(all(test, loom))]
-mod models;
+pub(crate) mod models;
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -3,7 +3,7 @@
 use crate::Id;
 use crate::batch::number;
 use crate::clock::Stamp;
-use crate::cursor::{Draw, Drawn};
+use crate::cursor::{Draw, Drawn, Owned};
 use crate::in_hand::{InHand, next_size};
 use crate::layout::IdRun;
 use crate::ledger::MAX_MARK;
@@ -26,6 +26,13 @@ impl SegmentSupply {
     pub(crate) fn new(increment: u64, offset: u64, shared: SharedCursor) -> Self {
         let end = ((MAX_MARK - offset) / increment + 1).min(MAX_MARK);
         Self { shared, increment, offset, end, low: AtomicU64::new(0) }
+    }
+
+    /// Shows what is owned from now on. Whoever leaves fewer than `low` of it asks for more.
+    pub(crate) fn publish(&self, owned: &Owned, low: u64) {
+        // First: a lease of the range goes to where they are so few, or to the end.
+        self.low.store(low, Ordering::Relaxed);
+        self.shared.cursor.publish(owned, owned.current.start);
     }
 
     /// The number at a position below `end`.

@@ -41,7 +41,7 @@ use crate::supply::{NumberChunk, SegmentSupply};
 use crate::time::UnixMillis;
 use crate::{Id, IdRepr, MintError};
 
-fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+pub(crate) fn model(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(body);
@@ -590,8 +590,7 @@ fn invalidate_reaches_every_minter_before_the_node_does() {
 fn invalidate_reaches_a_segments_minters() {
     model(3, || {
         let numbers = Arc::new(SegmentSupply::new(1, 0, SharedCursor::new(0, std::sync::Arc::default())));
-        numbers.low.store(64, Ordering::Relaxed);
-        numbers.shared.cursor.publish(&owned(0..8, 0), 0);
+        numbers.publish(&owned(0..8, 0), 64);
         let mut chunk = NumberChunk::new(&numbers);
         let now = Arc::new(AtomicU64::new(0));
         let mint = |chunk: &mut NumberChunk, numbers: &SegmentSupply, now: &AtomicU64| {
@@ -629,8 +628,7 @@ fn invalidate_reaches_a_segments_minters() {
 fn what_a_segments_minter_has_drawn_is_as_old_as_its_draw() {
     model(3, || {
         let numbers = Arc::new(SegmentSupply::new(1, 0, SharedCursor::new(0, std::sync::Arc::default())));
-        numbers.low.store(64, Ordering::Relaxed);
-        numbers.shared.cursor.publish(&owned(0..8, 0), 0);
+        numbers.publish(&owned(0..8, 0), 64);
         let closed = Arc::new(AtomicBool::new(false));
         let minter = {
             let (numbers, closed) = (Arc::clone(&numbers), Arc::clone(&closed));
@@ -649,6 +647,28 @@ fn what_a_segments_minter_has_drawn_is_as_old_as_its_draw() {
         for id in minter.join().unwrap().into_iter().flatten() {
             assert!(id.get() < given_back, "{id} was given back");
         }
+    });
+}
+
+/// Whoever draws from a range asks for the next one in time, also if it came while they drew.
+///
+/// Caught: `publish` that stores `low` last.
+#[test]
+fn the_next_range_is_asked_for_before_the_first_one_is_used_up() {
+    model(3, || {
+        let numbers = Arc::new(SegmentSupply::new(1, 0, SharedCursor::new(0, std::sync::Arc::default())));
+        let minter = {
+            let numbers = Arc::clone(&numbers);
+            thread::spawn(move || usize::from(numbers.draw_one(at(0, 10)).is_some()))
+        };
+        numbers.publish(&owned(0..8, 0), 4);
+        let drawn = minter.join().unwrap();
+        // Where it came too early, it asked for this one.
+        numbers.shared.take_wanted();
+        for _ in drawn..5 {
+            assert!(numbers.draw_one(at(0, 10)).is_some());
+        }
+        assert_eq!(numbers.shared.take_wanted(), Some(0));
     });
 }
 

@@ -5,7 +5,7 @@
 //! returned finds its number or a larger one, whatever the clock did meanwhile. If the low bits of a time are used
 //! up, the next position is the first of the next time: the run is then **ahead** of the clock, up to a limit.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 
 /// The last position that was drawn.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct PastLimit {
 
 impl Run {
     /// Nothing was drawn yet; the first position is larger than `before`.
-    pub(crate) const fn after(before: u64) -> Self {
+    pub(crate) fn after(before: u64) -> Self {
         Self(AtomicU64::new(before))
     }
 
@@ -59,8 +59,13 @@ impl Run {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod models;
+
+#[cfg(all(test, not(loom)))]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     #[test]
@@ -76,6 +81,19 @@ mod tests {
         assert_eq!(run.last(), 100);
         assert_eq!([run.next(101, 200), run.next(100, 100), run.next(100, 101)], [None, None, Some(101)]);
         assert_eq!([run.next(0, 102), run.next(0, u64::MAX)], [Some(102), Some(103)]);
+    }
+
+    /// As by another thread, after it has looked at the last position and before it draws.
+    #[test]
+    fn a_draw_that_was_overtaken_is_of_what_comes_after() {
+        let (run, overtaken) = (Run::after(0), Cell::new(false));
+        let drawn = run.draw(2, 100, |_| {
+            if !overtaken.replace(true) {
+                assert_eq!([run.draw(3, 100, |_| 0), run.draw(1, 100, |_| 0)], [Ok(1), Ok(4)]);
+            }
+            0
+        });
+        assert_eq!((drawn, run.last()), (Ok(5), 6));
     }
 
     #[test]

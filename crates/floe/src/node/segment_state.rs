@@ -10,7 +10,6 @@ use crate::ledger::{Key, LedgerError, Reply, Reserve, Token};
 use crate::mutation::mutate;
 use crate::shared_cursor::BlockReason;
 use crate::supply::SegmentSupply;
-use crate::sync::Ordering;
 use crate::time::MonoMillis;
 
 /// A step grows by at most this much at once: a burst says little about the rate.
@@ -200,9 +199,7 @@ impl SegmentState {
             (current, spare) => (*current, *spare) = (spare.clone(), new),
         }
         owned.era = self.era;
-        // Who draws from the range asks for the next one by this.
-        self.numbers.low.store(self.step, Ordering::Relaxed);
-        shared.cursor.publish(&owned, owned.current.start);
+        self.numbers.publish(&owned, self.step);
         (self.last, self.last_end, self.refilled) = (Some((token, start)), end, Some(now.mono));
         (self.wanted, self.pause) = (None, Pause::default());
         shared.set_trouble(None);

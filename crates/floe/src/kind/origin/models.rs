@@ -4,6 +4,7 @@ use loom::thread;
 
 use super::*;
 use crate::clock::models::Standing;
+use crate::cursor::models::model;
 use crate::kind::{Mint, ObjectIdGenerator};
 
 /// One thread notices that the process was copied, and the other relies on it: neither mints with what the original has.
@@ -12,7 +13,7 @@ use crate::kind::{Mint, ObjectIdGenerator};
 /// relaxed.
 #[test]
 fn who_sees_a_new_era_finds_nothing_that_was_drawn_before_it() {
-    loom::model(|| {
+    model(3, || {
         let clock = Arc::new(Clock::new(POLICY, Box::new(Standing)));
         let mut words = (1_u64..).map(|word| word << 32);
         let random = Random::given(move || words.next().unwrap_or_default());
