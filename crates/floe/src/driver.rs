@@ -556,5 +556,7 @@ impl Drop for Driver {
     }
 }
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,4 +1,5 @@
 use std::pin::Pin;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Wake, Waker};
 
@@ -8,8 +9,9 @@ use crate::counter::Counter;
 use crate::definition::{DatedShape, Overflow, PERIOD_BITS};
 use crate::error::StopReason;
 use crate::ledger::{Key, Memory, Token};
-use crate::node::{CounterQueue, NodeSettings, Purpose};
+use crate::node::{CounterQueue, NodeSettings, Purpose, SegmentState, Steps};
 use crate::signal::tests::woken_by;
+use crate::supply::SegmentSupply;
 use crate::time::Reading;
 
 /// Longer than any test takes: whoever waits for it waits for ever.
@@ -20,7 +22,7 @@ fn standing() -> FixedClock {
 }
 
 /// What the threads of a floe share.
-fn shared(ledger: impl Ledger + 'static, source: impl TimeSource + 'static) -> Arc<Shared> {
+pub(super) fn shared(ledger: impl Ledger + 'static, source: impl TimeSource + 'static) -> Arc<Shared> {
     let node = Node::new(NodeSettings {
         window_ms: 1_000,
         renew_idle: false,
@@ -48,7 +50,7 @@ fn driver_by(ledger: &Memory, source: impl TimeSource + 'static, thread: fn(&Sha
 }
 
 /// Waits for what another thread does.
-fn until(done: impl Fn() -> bool) {
+pub(crate) fn until(done: impl Fn() -> bool) {
     for _ in 0..30_000 {
         if done() {
             return;
@@ -116,6 +118,28 @@ fn alarms_that_come_to_be_of_one_time_all_ring() {
     shared.wake_at(at(10), &wakers[0], Some(moved));
     assert_eq!(shared.wake_alarms(at(10)), None);
     assert_eq!(woken.map(|woken| woken.0.load(Ordering::Relaxed)), [1, 1]);
+}
+
+/// It takes the call, and would sleep past an alarm that is not set by then.
+#[test]
+fn the_nodes_thread_is_called_for_an_alarm_that_is_set() {
+    /// Looks where it is dropped, when another alarm has taken the place of its own.
+    struct Looks(Arc<Shared>);
+    impl Wake for Looks {
+        fn wake(self: Arc<Self>) {}
+    }
+    impl Drop for Looks {
+        fn drop(&mut self) {
+            let next = self.0.wake_alarms(MonoMillis::new(0));
+            assert_eq!((next, self.0.signal.is_raised()), (Some(MonoMillis::new(10)), false));
+        }
+    }
+    let (shared, at) = (shared(Memory::default(), standing()), MonoMillis::new);
+    let moved = shared.wake_at(at(20), &Waker::from(Arc::new(Looks(Arc::clone(&shared)))), None);
+    shared.signal.lower();
+    shared.wake_at(at(10), Waker::noop(), Some(moved));
+    assert!(shared.signal.is_raised());
+    assert_eq!(Arc::strong_count(&shared), 1, "it has looked");
 }
 
 /// A waker may run its future at once, which sets an alarm or cancels one.
@@ -335,6 +359,48 @@ fn the_nodes_thread_hears_of_a_count_that_failed_since_it_looks_when_to_ask_agai
     assert_eq!(driver.shared.answer(call), None);
     assert!(driver.shared.signal.is_raised());
     assert!(matches!(ticket.answered(), Some(Err(MintError::Stopped(_)))));
+}
+
+/// A clock that stands, and how often it was read. Nobody calls the node's thread before that.
+#[derive(Clone, Default)]
+struct BeforeTheCall(Arc<(OnceLock<Arc<Signal>>, AtomicU32)>);
+
+impl TimeSource for BeforeTheCall {
+    fn read(&self) -> Reading {
+        let (signal, reads) = &*self.0;
+        assert!(signal.get().is_none_or(|signal| !signal.is_raised()), "it would look, and find nothing");
+        reads.fetch_add(1, Ordering::Relaxed);
+        standing().read()
+    }
+}
+
+/// It would sleep as if there had been no answer.
+#[test]
+fn the_nodes_thread_is_called_after_an_answer_was_taken_in() {
+    let (ledger, clock) = (Memory::default(), BeforeTheCall::default());
+    let shared = shared(ledger.clone(), clock.clone());
+    let driver = Driver::new(&shared);
+    let (signal, reads) = &*clock.0;
+    let numbers = Arc::new(SegmentSupply::new(1, 0, SharedCursor::new(0, Arc::clone(&shared.signal))));
+    let steps = Steps { min: 10, max: 10, refill_ms: 1_000 };
+    let orders = Name::new("orders").unwrap();
+    ledger.bind(&orders, "segment", true).unwrap();
+    shared.node().add_segment(SegmentState::new(Key::name(&orders), Arc::clone(&numbers), steps));
+    numbers.shared.want(1);
+    counted(&driver, &ledger);
+    shared.node().requests().ask(Purpose::Clock, Op::Clock);
+    shared.look_around();
+    // A count that goes well needs no look of the node's thread.
+    assert!(ledger.lose(&Key::name(&Name::new("count").unwrap())));
+    let calls = shared.take_calls();
+    assert_eq!(calls.len(), 3, "{calls:?}");
+    assert!(signal.set(Arc::clone(&shared.signal)).is_ok());
+    for call in calls {
+        shared.signal.lower();
+        let before = reads.load(Ordering::Relaxed);
+        assert_eq!(shared.answer(call), None);
+        assert!(shared.signal.is_raised() && reads.load(Ordering::Relaxed) > before);
+    }
 }
 
 /// A counter whose ledger was gone a moment ago. Its caller has given up, and with the queue empty nobody looks.

@@ -6,9 +6,12 @@ use super::*;
 use crate::clock::{Clock, ClockState};
 use crate::error::MintError;
 use crate::generator::Outcome;
-use crate::manual::Op;
 use crate::manual::tests::{BEGIN, Rig};
+use crate::manual::{self, Op, Surroundings};
+use crate::owner::Owner;
+use crate::signal::Signal;
 use crate::status::State;
+use crate::time::{MonoMillis, Reading};
 
 /// A ledger that says of itself what every ledger says that says nothing.
 struct Plain(Memory);
@@ -80,6 +83,27 @@ fn a_clock_that_the_ledger_contradicts_is_refused_unless_it_is_to_be_ignored() {
         let calls = rig.manual.turn().calls;
         assert!(matches!(calls.front().map(|call| &call.op), Some(Op::Reserve(_))), "{calls:?}");
     }
+}
+
+/// It would sleep as if the clock had not been heard.
+#[test]
+fn the_nodes_thread_is_called_after_the_ledgers_clock_was_heard() {
+    let (signal, read) = (Arc::<OnceLock<Arc<Signal>>>::default(), Arc::new(Mutex::new(Vec::new())));
+    let (called, reads) = (Arc::clone(&signal), Arc::clone(&read));
+    let surroundings = Surroundings {
+        clock: Box::new(move || {
+            lock(&reads).extend(called.get().map(|signal| signal.is_raised()));
+            Reading { wall: BEGIN, mono: MonoMillis::new(0) }
+        }),
+        entropy: Box::new(|| [7; 16]),
+        owner: Owner::this_process("here"),
+        is_gone: Box::new(|_| false),
+    };
+    let (floe, manual) = manual::open(Floe::builder(), Memory::default(), surroundings).unwrap();
+    assert!(signal.set(Arc::clone(&floe.shared().signal)).is_ok());
+    floe.check_clock().unwrap();
+    let raised = lock(&read);
+    assert!(manual.is_called() && raised.len() > 1 && !raised.contains(&true), "{raised:?}");
 }
 
 /// Though no call is under way whose answer would wake the node.
