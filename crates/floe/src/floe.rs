@@ -553,7 +553,11 @@ impl Floe {
             DefineError::Mismatch { .. } | DefineError::AnotherKey { .. } | DefineError::Retired { .. },
         ) = bound
         {
-            lock(&self.inner.names).remove(name);
+            let mut names = lock(&self.inner.names);
+            // Meanwhile it may have been defined anew, as the ledger has it.
+            if matches!(served(&names, name, definition), Ok(Some(_))) {
+                names.remove(name);
+            }
         }
         bound
     }

@@ -1,6 +1,9 @@
 //! How a name comes into service, and goes out of it.
 
+use std::sync::atomic::AtomicBool;
+
 use super::*;
+use crate::driver::tests::until;
 use crate::error::MintError;
 use crate::form::{Key as FormKey, KeyId, Keys};
 use crate::keys::key_names;
@@ -220,6 +223,30 @@ fn names_that_are_defined_at_once_do_not_share_a_generator_of_other_options() {
     }
 }
 
+/// The counter would be served a second time, and nobody would answer the callers of the first.
+#[test]
+fn a_name_that_was_defined_anew_meanwhile_is_served_on_where_it_cannot_be_bound_late() {
+    let (ledger, orders, ulid) = (Meanwhile::new(), name("orders"), "ulid".parse().unwrap());
+    ledger.ledger.bind(&orders, "counter", true).unwrap();
+    // It mints nothing, so it may stay open with the ledger that holds it.
+    let floe = Rig::with(Floe::builder(), Arc::clone(&ledger), BEGIN).floe;
+    floe.define_unbound(&orders, &ulid).unwrap();
+    let bind_late = move |floe: &Floe| {
+        let bound = floe.bind_late(&name("orders"), &ulid);
+        assert!(matches!(bound, Err(DefineError::Mismatch { .. })), "{bound:?}");
+    };
+    let (same, binds_too, once) = (floe.clone(), bind_late.clone(), AtomicBool::new(true));
+    ledger.does(move || {
+        if once.swap(false, Ordering::Relaxed) {
+            binds_too(&same);
+            same.counter("orders").unwrap();
+        }
+    });
+    bind_late(&floe);
+    let names = lock(&floe.inner.names);
+    assert_eq!(names.get(&orders).map(Handle::definition), Some(&Definition::Counter));
+}
+
 /// No thread is left that would tell it.
 #[test]
 fn a_name_that_is_bound_while_the_floe_is_closed_says_so() {
@@ -321,6 +348,29 @@ fn a_segment_in_a_form_is_unloaded_with_what_it_had_left() {
     rig.settle();
     let key = Key::name(&name("tickets")).to_string();
     assert_eq!(marks(rig.floe.ledger()), [(key, 1)]);
+}
+
+/// Whoever defines it meanwhile would get the handle of what is just being stopped.
+#[test]
+fn nobody_looks_for_a_name_while_it_is_unloaded() {
+    for definition in [Definition::SEGMENT, Definition::Counter] {
+        let rig = Rig::new();
+        let names = &rig.floe.inner.names;
+        rig.define("orders", &definition, &NameOptions::default());
+        let unload = || rig.floe.unload(&name("orders"));
+        thread::scope(|scope| {
+            let shared = rig.floe.shared();
+            let node = shared.node();
+            let unloading = scope.spawn(unload);
+            until(|| names.try_lock().is_err());
+            for _ in 0..100 {
+                thread::yield_now();
+                assert!(names.try_lock().is_err(), "it has let go of the names before the node's work");
+            }
+            drop(node);
+            assert!(unloading.join().unwrap());
+        });
+    }
 }
 
 #[test]
