@@ -69,9 +69,9 @@ fn who_is_woken_finds_the_work_there() {
     woken_by(&shared.work_is_there, lock(&shared.work), hands_out, |work| work.gathering.is_empty());
     let lets_go = || shared.let_go();
     woken_by(&shared.work_is_there, lock(&shared.work), lets_go, |work| {
-        !work.over && !shared.signal.is_raised()
+        assert!(work.over || !shared.signal.is_raised(), "the node's thread looks for it when it is called");
+        !work.over
     });
-    assert!(lock(&shared.work).over, "the node's thread looks for it when it is called");
 }
 
 /// Counts how often it is woken.

@@ -74,9 +74,11 @@ impl SegmentState {
             return;
         }
         if self.numbers.shared.cursor.left() >= self.step && self.longest_run() >= wanted {
-            // There are enough numbers, whatever the ledger answered last.
+            // There are enough numbers, whatever the ledger answered last. If a new era has begun since `now`, a caller of
+            // that era has no use for them, and has to ask again.
             self.wanted = None;
             self.numbers.shared.set_trouble(None);
+            self.numbers.shared.waiters.wake();
             return;
         }
         self.ask(index, wanted, requests, now);
