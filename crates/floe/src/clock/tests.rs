@@ -559,13 +559,17 @@ fn a_ledger_without_a_clock_leaves_a_jump_to_the_thirty_seconds() {
     assert_eq!(clocks.state(), ClockState::Level);
 }
 
+/// However long nobody has looked: a copy may have been idle.
 #[test]
 fn a_move_of_over_a_second_begins_an_era_either_way() {
     for (millis, eras) in [(1_001, 1), (-1_001, 1), (1_000, 0), (-1_000, 0), (HOUR, 1), (-HOUR * 24, 1)] {
-        let mut clocks = Clocks::new();
-        clocks.step(millis);
-        clocks.run(60 * SECOND);
-        assert_eq!(clocks.era(), eras, "moved by {millis} ms");
+        for idle in [0, 100, HOUR] {
+            let mut clocks = Clocks::new();
+            clocks.wall += millis;
+            clocks.idle(idle);
+            clocks.run(60 * SECOND);
+            assert_eq!(clocks.era(), eras, "moved by {millis} ms within {idle} ms");
+        }
     }
 }
 

@@ -126,22 +126,27 @@ fn a_month_counts_on_over_its_days_and_a_year_over_its_months() {
     }
 }
 
+/// And none is left of them, or too few for this caller.
 #[test]
 fn digits_of_a_month_or_a_year_are_used_up_until_the_next_one() {
-    for (format, last, left, until, next) in [
-        (DateFormat::ShortMonth, date(2026, 11, 30), "left in 2026-11:", "the next month begins", "26121"),
-        (DateFormat::Year, date(2026, 12, 31), "left in 2026:", "the next year begins", "20271"),
+    for (format, last, room, left, until, next) in [
+        (DateFormat::ShortMonth, date(2026, 11, 30), 0, "left in 2026-11:", "the next month begins", "26121"),
+        (DateFormat::Year, date(2026, 12, 31), 0, "left in 2026:", "the next year begins", "20271"),
+        (DateFormat::Year, date(2026, 12, 31), 2, "left in 2026:", "the next year begins", "20271"),
     ] {
         let shape = DatedShape::with_date(format, "UTC", 1, "", Overflow::Refuse).unwrap();
         let (mut rig, name) = node(&Memory::default(), 1, at("UTC", last, 23, 59), &shape);
-        mint(&mut rig, &name, 9).unwrap();
-        let Err(MintError::Exhausted(text)) = mint(&mut rig, &name, 1) else { panic!("a tenth of nine") };
+        mint(&mut rig, &name, 9 - room).unwrap();
+        let Err(MintError::Exhausted(text)) = mint(&mut rig, &name, room + 1) else {
+            panic!("a tenth of nine")
+        };
         assert!(
-            text.contains(&format!("0 numbers {left}")) && text.contains(&format!("until {until}")),
+            text.contains(&format!("{room} numbers {left}")) && text.contains(&format!("until {until}")),
             "{text}"
         );
         rig.hands.pass(60_000);
-        assert_eq!(mint(&mut rig, &name, 1).map(|at| id(at, &shape).to_string()), Ok(next.to_owned()));
+        let minted = mint(&mut rig, &name, room + 1);
+        assert_eq!(minted.map(|at| id(at, &shape).to_string()), Ok(next.to_owned()));
     }
 }
 
