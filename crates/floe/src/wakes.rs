@@ -107,7 +107,7 @@ impl<T> DerefMut for Locked<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::panic::panic_any;
     use std::sync::Arc;
     use std::task::Wake;
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    fn runs(work: impl Fn() + Send + Sync + 'static) -> Waker {
+    pub(crate) fn runs(work: impl Fn() + Send + Sync + 'static) -> Waker {
         Arc::new(Runs(work)).into()
     }
 

@@ -209,9 +209,7 @@ fn a_driver_that_is_closed_by_its_own_thread_does_not_wait_for_that_thread() {
         let (ledger, passed) = (Memory::default(), Arc::default());
         let driver = driver_by(&ledger, Hurried(Arc::clone(&passed)), thread);
         let shared = Arc::clone(&driver.shared);
-        let name = Name::new("count").unwrap();
-        ledger.bind(&name, "counter", true).unwrap();
-        shared.node().add_queue(CounterQueue::new(name.clone(), None));
+        let name = counter("count", &driver, &ledger);
         let drops = Arc::new(Drops(Mutex::new(Some(driver)), passed, Mutex::default()));
         wakes(&shared, &name, &Waker::from(Arc::clone(&drops)));
         until(|| lock(&drops.2).is_some());
@@ -332,10 +330,16 @@ fn counted(driver: &Driver, ledger: &Memory) -> (Name, Arc<Ticket>) {
     counted_as("count", driver, ledger)
 }
 
-fn counted_as(name: &str, driver: &Driver, ledger: &Memory) -> (Name, Arc<Ticket>) {
+/// A counter without a caller.
+fn counter(name: &str, driver: &Driver, ledger: &Memory) -> Name {
     let name = Name::new(name).unwrap();
     ledger.bind(&name, "counter", true).unwrap();
     driver.shared.node().add_queue(CounterQueue::new(name.clone(), None));
+    name
+}
+
+fn counted_as(name: &str, driver: &Driver, ledger: &Memory) -> (Name, Arc<Ticket>) {
+    let name = counter(name, driver, ledger);
     let ticket = Ticket::new(1);
     driver.shared.enqueue(&name, &ticket, Caller::Future).unwrap();
     (name, ticket)

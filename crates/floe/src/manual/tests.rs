@@ -2,7 +2,7 @@
 //! answers when the test says so.
 
 use std::pin::Pin;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::*;
@@ -18,6 +18,7 @@ use crate::settings::NameOptions;
 use crate::status::NameStatus;
 use crate::ticket::Ticket;
 use crate::wait::Alarms;
+use crate::wakes::tests::runs;
 
 /// 2026-03-01T12:00:00Z, where every test's clock begins.
 pub(crate) const BEGIN: UnixMillis = UnixMillis::new(1_772_366_400_000);
@@ -142,18 +143,12 @@ fn a_turn_is_needed_where_a_caller_has_queued_and_not_behind_it() {
 
 #[test]
 fn what_a_mint_asks_for_during_a_turn_needs_another_turn() {
-    /// Mints as soon as it is woken.
-    struct Mints(Generator);
-    impl Wake for Mints {
-        fn wake(self: Arc<Self>) {
-            assert_eq!(self.0.try_mint(), Ok(Outcome::NeedWindow));
-        }
-    }
     let rig = Rig::new();
     let orders = rig.floe.snowflake("orders", Layout::TWITTER).unwrap();
     rig.settle();
     let shared = &rig.manual.shared;
-    shared.wake_at(shared.mono(), &Waker::from(Arc::new(Mints(orders))), None);
+    let mints = runs(move || assert_eq!(orders.try_mint(), Ok(Outcome::NeedWindow)));
+    shared.wake_at(shared.mono(), &mints, None);
     assert_eq!((rig.manual.turn().calls.len(), rig.manual.is_called()), (0, true));
     assert_eq!((rig.manual.turn().calls.len(), rig.manual.is_called()), (1, false));
 }

@@ -20,6 +20,15 @@ fn rig(ledger: &Memory) -> (Rig, Arc<Stream>) {
     (rig, stream)
 }
 
+/// An earlier life of this node left slot 7, whose mark is the last value, a neighbour has slot 9, and a caller waits.
+fn left_beside_a_neighbour(ledger: &Memory) -> (Rig, Arc<Stream>, u64) {
+    let (rig, stream) = rig(ledger);
+    let mark = rig.other(&slot(7), rig.now(), 30_000, Some(&note("gone")));
+    rig.other(&slot(9), rig.now(), 45_000, Some(&note("alive")));
+    rig.mint(&stream);
+    (rig, stream, mark)
+}
+
 fn note(host: &str) -> String {
     owner(host, 4).to_string()
 }
@@ -90,10 +99,7 @@ fn a_slot_whose_store_is_too_short_for_a_window_or_that_is_not_ours_to_take_is_n
 #[test]
 fn an_answer_that_was_lost_is_asked_for_again_in_the_slot_that_is_gone_on_with() {
     let ledger = Memory::default();
-    let (mut rig, stream) = rig(&ledger);
-    let mark = rig.other(&slot(7), rig.now(), 30_000, Some(&note("gone")));
-    rig.other(&slot(9), rig.now(), 45_000, Some(&note("alive")));
-    rig.mint(&stream);
+    let (mut rig, stream, mark) = left_beside_a_neighbour(&ledger);
     let (id, refused) = rig.reserve();
     assert_eq!(refused.max_mark, rig.now() - WINDOW - 10_000, "a live neighbour may be behind");
     rig.answer(id, ledger.reserve(&refused));
@@ -112,10 +118,7 @@ fn an_answer_that_was_lost_is_asked_for_again_in_the_slot_that_is_gone_on_with()
 #[test]
 fn the_holder_of_a_slot_at_hand_is_judged_also_where_the_question_was_asked_twice() {
     let ledger = Memory::default();
-    let (mut rig, stream) = rig(&ledger);
-    let mark = rig.other(&slot(7), rig.now(), 30_000, Some(&note("gone")));
-    rig.other(&slot(9), rig.now(), 45_000, Some(&note("alive")));
-    rig.mint(&stream);
+    let (mut rig, stream, mark) = left_beside_a_neighbour(&ledger);
     let (id, first) = rig.reserve();
     rig.answer(id, unavailable());
     rig.hands.pass(1_000);
@@ -133,10 +136,7 @@ fn who_loses_the_race_for_a_crashed_slot_at_hand_goes_on_to_the_next() {
     // A twin, who has this node's name, leaves a note that looks like one of its earlier life.
     for who in ["elsewhere", "gone"] {
         let ledger = Memory::default();
-        let (mut rig, stream) = rig(&ledger);
-        let mark = rig.other(&slot(7), rig.now(), 30_000, Some(&note("gone")));
-        rig.other(&slot(9), rig.now(), 45_000, Some(&note("alive")));
-        rig.mint(&stream);
+        let (mut rig, _stream, mark) = left_beside_a_neighbour(&ledger);
         let refused = rig.call();
         rig.serve(refused);
         let goes_on = rig.call();

@@ -1,10 +1,9 @@
 //! What a new era ends, and how little a mark or a range may be off: by one millisecond, by one number.
 
-use std::task::{Wake, Waker};
-
 use super::asking::worker_of;
 use super::slots::{pool, refused};
 use super::*;
+use crate::wakes::tests::runs;
 
 fn first_end(rig: &Rig) -> u64 {
     rig.node.groups[0].window().unwrap().1.position().unwrap()
@@ -66,21 +65,14 @@ fn who_looked_at_the_clock_in_the_era_before_draws_nothing_after_the_node_has_lo
 /// The node looked at the clock before the era ended, and hears of the caller after that.
 #[test]
 fn who_asks_in_a_new_era_that_the_node_has_not_seen_yet_is_woken_to_ask_again() {
-    struct Wants(Arc<SegmentSupply>);
-
-    impl Wake for Wants {
-        fn wake(self: Arc<Self>) {
-            self.0.shared.want(1);
-        }
-    }
-
     let mut rig = Rig::new(&Memory::default(), 11);
     let numbers = rig.segment("tickets", STEPS);
     rig.numbers_after_settling(&numbers, 1);
     let before = rig.clock.look();
     rig.clock.invalidate();
     assert_eq!(rig.number(&numbers, 1), Err(None));
-    numbers.shared.waiters.add(&Waker::from(Arc::new(Wants(Arc::clone(&numbers)))));
+    let waits = Arc::clone(&numbers);
+    numbers.shared.waiters.add(&runs(move || waits.shared.want(1)));
     let Node { segments, requests, .. } = &mut rig.node;
     segments.iter_mut().for_each(|(&index, segment)| segment.step(index, requests, &before));
     rig.settle();

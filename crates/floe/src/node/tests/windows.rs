@@ -2,10 +2,10 @@
 //! gone").
 
 use std::collections::BTreeSet;
-use std::task::{Wake, Waker};
 
 use super::slots::{pool, refuse_all, refused};
 use super::*;
+use crate::wakes::tests::runs;
 
 /// A rig that holds a window of [`WINDOW`] from now, its stream, and the slot's key.
 fn at_home(renew_idle: bool) -> (Rig, Arc<Stream>, Key) {
@@ -89,21 +89,14 @@ fn nodes_that_keep_their_windows_and_start_at_once_do_not_renew_at_once() {
 /// Who is woken may run at once, before the node goes on.
 #[test]
 fn what_a_caller_wants_when_a_window_wakes_it_is_not_forgotten() {
-    struct Wants(Arc<Stream>);
-
-    impl Wake for Wants {
-        fn wake(self: Arc<Self>) {
-            self.0.shared.want(7);
-        }
-    }
-
     for wants in [false, true] {
         let (mut rig, stream, _) = at_home(false);
         rig.hands.pass(WINDOW / 2);
         stream.shared.want(1);
         let (id, request) = rig.reserve();
         if wants {
-            stream.shared.waiters.add(&Waker::from(Arc::new(Wants(Arc::clone(&stream)))));
+            let waits = Arc::clone(&stream);
+            stream.shared.waiters.add(&runs(move || waits.shared.want(7)));
         }
         let answer = rig.ledger.reserve(&request);
         rig.answer(id, answer);
