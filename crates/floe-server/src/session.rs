@@ -177,9 +177,37 @@ pub(crate) async fn to_its_end(
     limits: &Limits,
     draining: watch::Receiver<bool>,
 ) -> io::Result<Option<Vec<u8>>> {
+    let mut held = client.nothing();
+    match serve_all(stream, session, client, limits, draining, &mut held).await? {
+        End::HandOver(rest) => Ok(Some(rest)),
+        End::Farewell => {
+            // Only that is left: the buffers are gone.
+            held.force(session.keeps());
+            farewell(stream).await;
+            Ok(None)
+        }
+    }
+}
+
+/// How the serving of a connection ended.
+enum End {
+    /// What was read of the next request is served elsewhere.
+    HandOver(Vec<u8>),
+    /// All answers are written.
+    Farewell,
+}
+
+async fn serve_all(
+    stream: &mut Stream,
+    session: &mut impl Session,
+    client: &Arc<Client>,
+    limits: &Limits,
+    draining: watch::Receiver<bool>,
+    held: &mut Held,
+) -> io::Result<End> {
     let mut input = BytesMut::new();
     let mut output = Vec::new();
-    let mut buffers = Buffers { held: client.nothing(), input: 0 };
+    let mut buffers = Buffers { held, input: 0 };
     session.greet(&mut output);
     write(stream, &mut output, limits.stall_timeout).await?;
     let mut idle = session.may_idle();
@@ -200,10 +228,7 @@ pub(crate) async fn to_its_end(
     loop {
         match read(stream, &mut input, &mut waits, client.may_read()).await? {
             Read::Some => {}
-            Read::End => {
-                farewell(stream).await;
-                return Ok(None);
-            }
+            Read::End => return Ok(End::Farewell),
             Read::Late => return Err(io::Error::new(io::ErrorKind::TimedOut, "no request came in time")),
         }
         let mut turn = None;
@@ -226,9 +251,10 @@ pub(crate) async fn to_its_end(
             let room = in_turn(&mut turn, pin!(buffers.expect(&input, session.keeps()))).await;
             if let Err(full) = room {
                 session.busy(full.into(), &mut output);
+                // Thousands may be refused at once, and what they sent is not counted.
+                drop(input);
                 write(stream, &mut output, limits.stall_timeout).await?;
-                farewell(stream).await;
-                return Ok(None);
+                return Ok(End::Farewell);
             }
             let since = Instant::now();
             let (consumed, next) = {
@@ -255,11 +281,8 @@ pub(crate) async fn to_its_end(
                 // After this much work for one client, others are served.
                 Next::Again if served < SHARE => yield_now().await,
                 Next::Again => turn = Some(client.turn().await),
-                Next::Close => {
-                    farewell(stream).await;
-                    return Ok(None);
-                }
-                Next::HandOver => return Ok(Some(input.to_vec())),
+                Next::Close => return Ok(End::Farewell),
+                Next::HandOver => return Ok(End::HandOver(input.to_vec())),
                 Next::Read => break now,
             }
         };
@@ -297,13 +320,13 @@ async fn in_turn<T>(turn: &mut Option<Turn>, mut work: Pin<&mut impl Future<Outp
 }
 
 /// The memory of a connection's buffers, beyond the part that is not counted.
-struct Buffers {
-    held: Held,
+struct Buffers<'h> {
+    held: &'h mut Held,
     /// The most room that the input has had since it was made.
     input: usize,
 }
 
-impl Buffers {
+impl Buffers<'_> {
     /// Waits for memory for the input and for the least size of its answers.
     async fn expect(&mut self, input: &BytesMut, kept: usize) -> Result<(), Full> {
         self.input = self.input.max(input.capacity());

@@ -11,8 +11,8 @@ fn clients(limits: Limits) -> Arc<Clients> {
     clients
 }
 
-/// `limits.memory` of which 1 MiB is handed out.
-const MEMORY: usize = 2 << 20;
+/// `limits.memory` of which 1 MiB is handed out, less a byte.
+const MEMORY: usize = (8 << 20) / 3;
 
 /// As if what is held for a connection had waited since then.
 fn waits_since(place: &Place, since: u64) {

@@ -7,8 +7,8 @@ use super::*;
 use crate::clients::{Address, Clients};
 use crate::metrics::Metrics;
 
-/// A protocol in which each byte is a request, takes a moment, and is answered by itself. A `w` waits for ever, and an `h` is
-/// the beginning of a request.
+/// A protocol in which each byte is a request, takes a moment, and is answered by itself. A `w` waits for ever, an `h` is the
+/// beginning of a request, and a `g` says goodbye.
 struct Slow {
     served: Arc<AtomicUsize>,
 }
@@ -21,6 +21,9 @@ impl Session for Slow {
         let request = *input.first()?;
         if request == b'h' {
             return None;
+        }
+        if request == b'g' {
+            return Some((1, Next::Close));
         }
         if request == b'w' {
             std::future::pending::<()>().await;
@@ -153,4 +156,18 @@ async fn a_client_that_is_idle_after_a_turn_is_told_when_the_server_stops() {
     client.going_on.send(true).unwrap();
     let told = timeout(Duration::from_secs(20), client.end.read_u8()).await.expect("it is not told");
     assert_eq!(told.map_err(|error| error.kind()), Err(io::ErrorKind::UnexpectedEof));
+}
+
+#[tokio::test]
+async fn a_client_that_is_sent_away_holds_no_memory_while_it_may_still_read_why() {
+    let metrics = Arc::new(Metrics::new(10, []));
+    let clients = Clients::new(&Limits::default(), 1, Arc::clone(&metrics));
+    let (_going_on, draining) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    let mut end = connect(&clients, &Arc::default(), &draining, &mut connections);
+    let connected = metrics.memory_held.get();
+    end.write_all(&[&b"g"[..], &[b'x'; READ - 1]].concat()).await.unwrap();
+    assert_eq!(end.read(&mut [0]).await.unwrap(), 0, "nothing is answered");
+    assert_eq!(metrics.memory_held.get(), connected);
+    assert!(connections.try_join_next().is_none(), "it is still listened to");
 }

@@ -61,6 +61,8 @@ fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
             }
             // With TLS, this is included in the cost of TLS.
             let Ok(_held) = client.hold_to_the_end(HYPER).await else {
+                // Thousands may be refused at once, and what they sent is not counted.
+                drop(left);
                 return part(&mut stream, &busy(FULL, &date_line(service)), limits.stall_timeout).await;
             };
             // What has come of a next request is hyper's as well.
