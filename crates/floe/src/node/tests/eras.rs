@@ -130,17 +130,19 @@ fn a_mark_one_millisecond_below_what_was_held_stops_the_slot() {
     }
 }
 
-/// What was held in each slot is remembered, not only in the last one.
+/// What was held in each slot is remembered, not only in the last one: whether that was given up in a new era or lost.
 #[test]
 fn a_mark_below_what_was_held_in_a_slot_before_another_one_stops_it() {
-    for back in [0, 1] {
+    for (back, lost) in [(0, false), (1, false), (0, true), (1, true)] {
         let mut rig = Rig::with(&Memory::default(), 11, Hands::at(BEGIN), WINDOW, false);
         let stream = rig.snowflake(&Layout::TWITTER, pool(0..=1));
         let first = rig.mint_in(&stream);
         let held_to = first_end(&rig);
         let mut take = |worker: u64, mark: Option<u64>| {
-            rig.clock.invalidate();
-            rig.hands.pass(2 * WINDOW);
+            if !lost {
+                rig.clock.invalidate();
+            }
+            rig.hands.pass(if lost { WINDOW * 3 / 4 } else { 2 * WINDOW });
             rig.mint(&stream);
             let (mut id, mut request) = rig.reserve();
             if worker_of(&request) != worker {
@@ -159,7 +161,7 @@ fn a_mark_below_what_was_held_in_a_slot_before_another_one_stops_it() {
             Mint::Empty(Some(MintError::Stopped(Stopped { reason: StopReason::Ledger, cause: text }))) => {
                 assert!(back == 1 && text.contains("went backwards"), "{text}");
             }
-            other => panic!("{other:?}"),
+            other => panic!("{other:?}, lost: {lost}"),
         }
     }
 }
