@@ -215,6 +215,7 @@ fn a_name_whose_form_has_run_out_of_digits_says_so() {
         }
         assert_eq!(state(), NameState::Ready, "15 is left");
         texts.mint().unwrap();
+        assert!(matches!(state(), NameState::Exhausted(_)), "{:?}: before a call fails", state());
         let Err(MintError::Exhausted(said)) = texts.mint() else { panic!("16 in four bits") };
         let NameState::Exhausted(shown) = state() else { panic!("{:?}: no call can succeed", state()) };
         // Each names the number that it is about.

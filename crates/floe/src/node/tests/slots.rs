@@ -258,6 +258,32 @@ fn only_so_many_slots_are_probed() {
 }
 
 #[test]
+fn later_looks_reach_the_slots_that_the_first_did_not() {
+    let layout = Layout::new(
+        "time:41 shard:13 sequence:9",
+        1,
+        UnixMillis::new(1_600_000_000_000),
+        Layout::TWITTER.width(),
+    );
+    let mut rig = Rig::new(&Memory::default(), 3);
+    let stream = rig.snowflake(&layout.unwrap(), Workers::all(13).unwrap());
+    let mut seen = HashSet::new();
+    // The first look, and as many later ones as the other half takes.
+    for _ in 0..=4_096 / 64 {
+        rig.mint(&stream);
+        rig.step();
+        while let Some(call) = rig.calls.pop_front() {
+            let Op::Reserve(request) = &call.op else { panic!("{call:?}") };
+            seen.insert(request.key.clone());
+            rig.answer(call.id, refused(rig.now() + 600_000));
+            rig.step();
+        }
+        rig.hands.pass(rig.sleep().expect("it goes on looking"));
+    }
+    assert_eq!(seen.len(), 8_192);
+}
+
+#[test]
 fn who_waits_for_a_slot_asks_little_and_misses_none() {
     let mut rig = Rig::new(&Memory::default(), 3);
     let stream = rig.twitter();
