@@ -77,8 +77,9 @@ struct State {
     /// A batch that is being written.
     writing: Option<Minted>,
     queue: Option<Queue>,
-    /// What `EXEC` runs, before anything else that the client sent.
+    /// What `EXEC` runs, before anything else that the client sent, and how many bytes of that it has run.
     replay: Vec<u8>,
+    replayed: usize,
 }
 
 #[derive(Default)]
@@ -140,6 +141,7 @@ impl Resp {
                 writing: None,
                 queue: None,
                 replay: Vec::new(),
+                replayed: 0,
             },
         }
     }
@@ -171,8 +173,12 @@ impl Session for Resp {
         if replay.is_empty() {
             return state.decode(decoder, input, output).await;
         }
-        let (bytes, next) = state.decode(decoder, &replay, output).await?;
-        state.replay = replay.get(bytes..).unwrap_or_default().to_vec();
+        let rest = replay.get(state.replayed..).unwrap_or_default();
+        let (bytes, next) = state.decode(decoder, rest, output).await?;
+        state.replayed += bytes;
+        if state.replayed < replay.len() {
+            state.replay = replay;
+        }
         Some((0, next))
     }
 
@@ -424,7 +430,7 @@ impl State {
                     return Ok(Next::Read);
                 }
                 Encoder::new(output, self.version).array(queue.count);
-                self.replay = queue.commands;
+                (self.replay, self.replayed) = (queue.commands, 0);
             }
             b"MULTI" => {
                 arguments(word, request, 0..=0)?;
