@@ -7,6 +7,7 @@ use tokio::net::TcpStream;
 
 use crate::harness::{PATIENCE, Server, problem, say, until};
 use crate::hostile::{answer, connect};
+use crate::resp::answers;
 
 const NAMES: &str = "[[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'bills'\nkind = 'counter'\n\
                      [[name]]\nname = 'tickets'\nkind = 'segment'\n";
@@ -301,4 +302,18 @@ async fn redis_clients_say_who_they_are_before_anything_else() {
     let said = say(TcpStream::connect(server.address).await.unwrap(), asked.as_bytes()).await;
     let heads: Vec<_> = said.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(heads, ["+OK", "-NOPERM", ":0", "-NOPERM", "-NOPERM", ":1", "+OK"], "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_raise_a_name_does_not_say_where_a_new_one_begins() {
+    let token = NewToken::random("shop", "orders, tickets").unwrap();
+    let server = Server::of(&format!("new_names = 'ask for first'\n{NAMES}{}", token.toml())).await;
+    let auth = format!("AUTH {}", token.secret());
+    for set in ["SETNX orders 0", "SET orders 0 EX 60 NX", "SET tickets 0 NX"] {
+        let said = answers(&server, &[&auth, set, "MINT orders", "MINT tickets"]).await;
+        for refused in &said[1..] {
+            assert!(refused.starts_with("-NOKEY") && refused.contains("first = N"), "{set}: {said:?}");
+        }
+    }
+    server.stop().await.unwrap();
 }
