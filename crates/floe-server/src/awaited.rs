@@ -55,6 +55,14 @@ impl Awaited {
         awaited
     }
 
+    /// A ledger that is there already.
+    #[cfg(test)]
+    pub(crate) fn on(ledger: impl Ledger + 'static) -> Self {
+        let (shown, shared) = (ledger.describe().into(), ledger.is_shared());
+        let there: OnceLock<Box<dyn Ledger>> = OnceLock::from(Box::new(ledger) as Box<dyn Ledger>);
+        Self { ledger: Arc::new(there), stage: watch::channel(Stage::There).1, shown, shared }
+    }
+
     /// Waits until the ledger is there or wrong.
     pub(crate) async fn settled(&self) -> Stage {
         self.reached(|stage| matches!(stage, Stage::There | Stage::Wrong(_))).await

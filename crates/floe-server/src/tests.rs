@@ -9,6 +9,8 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header;
+use floe::ledger::{Key, Memory, Reply, Reserve, Token};
+use floe::{Floe, Ledger, LedgerError, Name, Owner};
 use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::runtime::Handle;
@@ -31,7 +33,40 @@ use crate::status::Status;
 /// Where the ledger is, and what its client says of it. Long enough not to be in the random salt of a greeting by chance.
 const SECRETS: [&str; 6] = ["redis", "127.0.0.1", ":1/", "clerk", "/7531", "refused"];
 
-/// A server whose ledger is away.
+/// Names of each sort.
+const NAMES: &str = "[[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'tickets'\nkind = 'segment'\n\
+    [[name]]\nname = 'flakes'\nkind = 'snowflake'\nlayout = 'twitter'\n";
+
+/// A ledger to which something happens before each call that moves a mark.
+struct Troubled<F>(Memory, F);
+
+impl<F: Fn(&Memory) -> Result<(), LedgerError> + Send + Sync> Ledger for Troubled<F> {
+    floe::__hand_on!(self => self.0; give_back bind definition names list realm_id describe is_shared);
+
+    fn reserve(&self, request: &Reserve) -> Result<Reply, LedgerError> {
+        self.1(&self.0).and_then(|()| self.0.reserve(request))
+    }
+
+    fn raise(&self, key: &Key, at_least: u64) -> Result<u64, LedgerError> {
+        self.1(&self.0).and_then(|()| self.0.raise(key, at_least))
+    }
+}
+
+fn request(key: Key, floor: u64, count: u64, note: Option<String>) -> Reserve {
+    Reserve { key, floor, count, max_mark: 0, token: Token::random().unwrap(), create: true, note }
+}
+
+/// A ledger in which the first worker id of Twitter's layout is held for a while more, with this note.
+fn held(milliseconds: u64, note: String) -> Memory {
+    let memory = Memory::default();
+    let floe = Floe::open(memory.clone()).unwrap();
+    let now = u64::try_from(floe.steady_time().get()).unwrap();
+    floe.close();
+    memory.reserve(&request(Key::slot(10, 0), now + milliseconds, 1, Some(note))).unwrap();
+    memory
+}
+
+/// A server whose ledger is away, or as a test says.
 struct Away {
     backend: Arc<Backend>,
 }
@@ -40,18 +75,29 @@ impl Away {
     async fn with(tokens: &str) -> Self {
         let text = format!(
             "realm = 'r'\nledger = 'redis://clerk@127.0.0.1:1/7531'\nlimits = {{ max_wait = '200ms' }}\n\
-             default_names = {{ thrift = 'flakes', katsubushi = 'flakes' }}\n\
-             [[name]]\nname = 'orders'\nkind = 'counter'\n[[name]]\nname = 'tickets'\nkind = 'segment'\n\
-             [[name]]\nname = 'flakes'\nkind = 'snowflake'\nlayout = 'twitter'\n{tokens}"
+             default_names = {{ thrift = 'flakes', katsubushi = 'flakes' }}\n{NAMES}{tokens}"
         );
         let config = Arc::new(Config::parse(&text, "floe.toml".as_ref()).unwrap());
-        let metrics = Arc::new(Metrics::new(10, []));
         let awaited = Awaited::begin(&config);
         awaited.tried().await;
-        let (ledger, settings) = (awaited.clone(), Arc::clone(&config));
+        Self::of(&config, awaited).await
+    }
+
+    /// A server whose ledger is this one, with its names open.
+    async fn with_ledger(ledger: impl Ledger + 'static, settings: &str) -> Self {
+        let text = format!("realm = 'r'\nlimits = {{ max_wait = '20s' }}\n{settings}");
+        let config = Arc::new(Config::parse(&text, "floe.toml".as_ref()).unwrap());
+        let there = Self::of(&config, Awaited::on(ledger)).await;
+        there.backend.service.open_listed().await;
+        there
+    }
+
+    async fn of(config: &Arc<Config>, awaited: Awaited) -> Self {
+        let metrics = Arc::new(Metrics::new(10, []));
+        let (ledger, settings) = (awaited.clone(), Arc::clone(config));
         let opened = tokio::task::spawn_blocking(move || server::open(ledger, &settings)).await;
-        let service = Service::new(&config, opened.unwrap().unwrap(), metrics, awaited);
-        Self { backend: Backend::new(&config, &service) }
+        let service = Service::new(config, opened.unwrap().unwrap(), metrics, awaited);
+        Self { backend: Backend::new(config, &service) }
     }
 
     fn from(&self, peer: &str, local: bool) -> Origin {
@@ -245,6 +291,35 @@ async fn a_token_for_every_name_is_told_where_the_ledger_is_and_one_for_some_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn strangers_are_not_told_more_once_a_name_is_open() {
+    let (all, some) = (NewToken::random("all", "*").unwrap(), NewToken::random("some", "flakes").unwrap());
+    let name = "worker = 0\n[[name]]\nname = 'flakes'\nkind = 'snowflake'\nlayout = 'twitter'\n";
+    let settings = format!("{name}{}{}", all.toml(), some.toml());
+    let secret = || "redis://clerk@127.0.0.1:1/7531 refused".to_owned();
+    for (trouble, state) in [
+        (Some(LedgerError::Unavailable(secret())), "unavailable"),
+        (Some(LedgerError::Unfit(secret())), "stopped"),
+        // Another node has the worker id.
+        (None, "exhausted"),
+    ] {
+        let before = move |_: &Memory| trouble.clone().map_or(Ok(()), Err);
+        let away = Away::with_ledger(Troubled(held(3_600_000, secret()), before), &settings).await;
+        let far = away.from("192.0.2.7:9000", false);
+        for path in ["/v1/mint/flakes", "/readyz", "/v1/names", "/v1/names/flakes", "/v1/slots"] {
+            let said = away.ask(far, Some(all.secret()), path, b"").await;
+            assert!(said.contains("clerk"), "{said}");
+            assert!(said.contains(state) || path == "/v1/slots", "{state}: {said}");
+            for token in [None, Some(some.secret())] {
+                let said = away.ask(far, token, path, b"").await;
+                for secret in SECRETS {
+                    assert!(!said.contains(secret), "{secret}: {said}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn metrics_are_for_this_machine_and_for_tokens_for_every_name() {
     let (all, some) = (NewToken::random("all", "*").unwrap(), NewToken::random("some", "orders").unwrap());
     let away = Away::with(&format!("{}{}", all.toml(), some.toml())).await;
@@ -269,6 +344,50 @@ async fn a_name_is_raised_by_those_who_may_alone() {
         assert_eq!(raised.status != Status::Forbidden, may, "{raised:?}");
         let begun = service.begin_behind(&caller, &NATIVE, "orders", 9).await.unwrap_err();
         assert_eq!(begun.status != Status::Forbidden, may, "{begun:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_mint_from_one_name_learns_of_no_other() {
+    let token = NewToken::random("shop", "orders").unwrap();
+    let away = Away::with(&token.toml()).await;
+    let service = &away.backend.service;
+    let caller = service.access().token(token.secret().as_bytes(), &service.access().unknown());
+    assert_eq!(service.mintable(&caller, &NATIVE, 9), [b"orders"]);
+    assert_eq!(service.check_mintable(&caller, &NATIVE, "orders"), Ok(()));
+    for other in ["tickets", "nothing"] {
+        let refused = service.check_mintable(&caller, &NATIVE, other).unwrap_err();
+        assert_eq!(refused.status, Status::Forbidden, "{other}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_raise_of_a_segment_is_not_promised_if_another_server_was_faster() {
+    let key = || Key::name(&Name::new("tickets").unwrap());
+    let faster = move |memory: &Memory| memory.reserve(&request(key(), 0, 1_000, None)).map(drop);
+    let memory = Memory::default();
+    let there = Away::with_ledger(Troubled(memory.clone(), faster), NAMES).await;
+    let service = &there.backend.service;
+    let raised = service.raise(&service.access().unknown(), &NATIVE, "tickets", 5_000_000).await;
+    let refused = raised.unwrap_err();
+    assert!(refused.status == Status::BadRequest && refused.detail.contains("is in use"), "{refused:?}");
+    assert_eq!(memory.list(Key::NAMES, "n/orders", 1).unwrap()[0].mark, 4_999_999, "it came to the raise");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_is_behind_is_waited_for_and_minted_through_as_the_configuration_says() {
+    for (settings, expected) in [
+        ("clock = { max_hold = '1s' }", "further ahead than clock.max_hold"),
+        ("clock = { wait = '1m' }", "Waiting"),
+        ("", "Holding"),
+    ] {
+        // An earlier run of this server was so far ahead.
+        let memory = held(50_000, Owner::this_process("one").to_string());
+        let settings = format!("instance = 'one'\nworker = 0\n{settings}\n{NAMES}");
+        let there = Away::with_ledger(memory, &settings).await;
+        let said = there.ask(there.from("127.0.0.1:9000", true), None, "/v1/mint/flakes", b"").await;
+        let state = there.backend.service.status().clock.state;
+        assert!(format!("{state:?} {said}").contains(expected), "{state:?} {said}");
     }
 }
 

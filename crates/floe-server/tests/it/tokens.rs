@@ -74,8 +74,10 @@ async fn every_call_over_http_needs_a_token_that_is_for_its_name() {
     }
     let names = server.with("/v1/names", &good).await.text().await.unwrap();
     assert!(names.contains("orders") && !names.contains("bills"), "{names}");
-    let marks = server.with("/db", &good).await.text().await.unwrap();
-    assert!(marks.contains("orders") && !marks.contains("bills"), "{marks}");
+    for path in ["/db", "/cache"] {
+        let page = server.with(path, &good).await.text().await.unwrap();
+        assert!(page.contains("orders") && !page.contains("bills"), "{page}");
+    }
     // Probes are asked for nothing, and this machine may read its metrics.
     for path in ["/livez", "/readyz", "/", "/docs/", "/openapi.json", "/problems/forbidden"] {
         assert_eq!(server.get(path).await.status(), 200, "{path}");
