@@ -478,13 +478,14 @@ mod tests {
     #[test]
     fn headers_and_certificates_name_a_caller() {
         let (access, shop, _) = access();
-        let of = |values: &[String]| {
+        let shows = |values: &[String], peer: &Caller, name: &str| {
             let mut headers = HeaderMap::new();
             for value in values {
                 headers.append(header::AUTHORIZATION, value.parse().unwrap());
             }
-            status(&access.request(&headers, &access.unknown()), "orders")
+            status(&access.request(&headers, peer), name)
         };
+        let of = |values: &[String]| shows(values, &access.unknown(), "orders");
         let bearer = format!("bearer {}", shop.secret());
         let basic = |pair: String| format!("Basic {}", STANDARD.encode(pair));
         assert_eq!(of(std::slice::from_ref(&bearer)), None);
@@ -502,6 +503,11 @@ mod tests {
         let named = |name: &str| status(&access.certificate(&[name.to_owned()]), "x");
         assert_eq!(named("cache.example"), None);
         assert_eq!(named("cache.exampl"), Some(Status::Unauthenticated));
+        // A token replaces the certificate of the connection, whatever that is for.
+        let certified = access.certificate(&["cache.example".to_owned()]);
+        assert_eq!(shows(&[], &certified, "x"), None);
+        assert_eq!(shows(&[bearer], &certified, "x"), Some(Status::Forbidden));
+        assert_eq!(shows(&["Bearer floe_0000".to_owned()], &certified, "x"), Some(Status::WrongToken));
     }
 
     #[test]

@@ -70,6 +70,10 @@ impl Authority {
     }
 
     async fn connect(&self, server: &Server, client: Option<&str>, alpn: &[&[u8]]) -> TlsStream<TcpStream> {
+        self.secure(TcpStream::connect(server.address).await.unwrap(), client, alpn).await
+    }
+
+    async fn secure(&self, stream: TcpStream, client: Option<&str>, alpn: &[&[u8]]) -> TlsStream<TcpStream> {
         let certificates = |file: &Path| {
             CertificateDer::pem_file_iter(file).unwrap().map(Result::unwrap).collect::<Vec<_>>()
         };
@@ -87,7 +91,6 @@ impl Authority {
             }
         };
         config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
-        let stream = TcpStream::connect(server.address).await.unwrap();
         TlsConnector::from(Arc::new(config)).connect("localhost".try_into().unwrap(), stream).await.unwrap()
     }
 }
@@ -128,6 +131,35 @@ async fn a_certificate_or_a_token_says_who_calls_over_tls() {
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
     // On loopback, plain is served as well.
     assert_eq!(server.get("/livez").await.status(), 200);
+}
+
+#[tokio::test]
+async fn a_certificate_says_who_calls_over_mysql_too() {
+    let authority = Authority::new();
+    authority.sign("cache", "cache.example");
+    authority.sign("stranger", "stranger.example");
+    let token = "[[token]]\nname = 'cache'\nnames = ['bills']\ncertificate = 'cache.example'\n";
+    let server = Server::of(&format!("{}{NAMES}{token}", authority.settings(""))).await;
+    let (_, endpoint) = server.started.ports.iter().find(|(spoken, _)| *spoken == "MySQL").unwrap();
+    let packet = |number: u8, payload: &[u8]| {
+        [&[u8::try_from(payload.len()).unwrap(), 0, 0, number], payload].concat()
+    };
+    // PROTOCOL_41, TLS, SECURE_CONNECTION and PLUGIN_AUTH, with an empty proof.
+    let hello = [&0x8_8a00_u32.to_le_bytes()[..], b"\0\0\0\x01\x2d", &[0; 23]].concat();
+    let login = [&hello[..], b"app\0\0caching_sha2_password\0"].concat();
+    let mint = |name: &str| packet(0, format!("\x03REPLACE INTO {name} (stub) VALUES ('a')").as_bytes());
+    let asked = [packet(2, &login), mint("bills"), mint("orders"), packet(0, b"\x01")].concat();
+    for (client, refused) in
+        [("cache", "`cache` is not for the name \"orders\""), ("stranger", "asks for a token")]
+    {
+        let mut stream = TcpStream::connect(tcp(endpoint)).await.unwrap();
+        let length = stream.read_u32_le().await.unwrap() & 0xff_ffff;
+        stream.read_exact(&mut vec![0; length as usize]).await.unwrap();
+        stream.write_all(&packet(1, &hello)).await.unwrap();
+        let said = say(authority.secure(stream, Some(client), &[]).await, &asked).await;
+        assert!(said.contains(refused) && !said.contains("bills"), "{client}: {said}");
+    }
+    server.stop().await.unwrap();
 }
 
 #[tokio::test]
