@@ -92,6 +92,16 @@ fn a_token_has_its_share_of_the_connections() {
     assert!(clients.crowd().tokens.is_empty());
 }
 
+#[test]
+fn a_connection_that_was_closed_for_another_counts_for_no_token() {
+    let clients = clients(Limits { connections: 1, ..Limits::default() });
+    let closed = clients.admit_at(ip(1), 0).unwrap();
+    let new = clients.admit_at(ip(2), SECOND).unwrap();
+    assert!(closed.client().is_ended() && closed.client().shows("shop").is_ok());
+    drop((closed, new));
+    assert!(clients.crowd().tokens.is_empty());
+}
+
 #[tokio::test]
 async fn memory_is_bounded_and_whoever_is_stuck_longest_is_closed_first() {
     let clients = clients(Limits { memory: MEMORY, ..Limits::default() });
