@@ -254,6 +254,33 @@ fn marks_go_up_and_never_down() {
 }
 
 #[test]
+fn what_a_ledger_holds_beyond_a_page_is_listed_too() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    on(dir.path(), &["mint", "orders", "--kind", "segment"]).lines();
+    let tool = rusqlite::Connection::open(dir.path().join("floe.db")).expect("the database can be opened");
+    tool.execute_batch(
+        "CREATE TEMP TABLE more AS WITH RECURSIVE more (n) AS (SELECT 1001 UNION ALL SELECT n + 1 FROM more WHERE n < 3007) SELECT n FROM more;
+         INSERT INTO definition SELECT realm, name || n, definition FROM definition, more;
+         INSERT INTO mark SELECT realm, key || n, previous, start, mark, NULL, NULL FROM mark, more WHERE key = 'n/orders';",
+    )
+    .expect("so many names");
+    drop(tool);
+    let server = Server::on(dir.path());
+    for (at, listed) in [
+        on(dir.path(), &["names"]),
+        on(dir.path(), &["marks", "list"]),
+        run(&mut floe(["names", "--server", server.url()])),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let lines = listed.lines();
+        assert_eq!(lines.len(), 1 + 1 + 2007, "list {at}");
+        assert!(lines[2008].starts_with("orders3007 "), "list {at}: {}", lines[2008]);
+    }
+}
+
+#[test]
 fn commands_that_look_make_nothing() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     for command in [
@@ -284,6 +311,24 @@ fn a_raise_can_make_the_ledger_of_a_system_that_moves_in() {
     assert_eq!(made.lines().len(), 1, "{made:?}");
     assert!(!made.err.contains("running"), "nobody holds a range of a new name: {made:?}");
     assert_eq!(on(&data, &["mint", "orders"]).numbers(), [50_000_000]);
+}
+
+#[test]
+fn a_raise_that_is_cut_off_leaves_no_name_that_begins_at_1() {
+    // A write that the ledger does not do is what a kill before it leaves.
+    for (lost, next) in [("INSERT ON mark WHEN NEW.mark > 0", 1), ("INSERT ON definition", 50_000_000)] {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        on(dir.path(), &["mint", "others"]).lines();
+        let tool =
+            rusqlite::Connection::open(dir.path().join("floe.db")).expect("the database can be opened");
+        let cut = format!("CREATE TRIGGER cut BEFORE {lost} BEGIN SELECT RAISE(ABORT, 'cut off'); END");
+        tool.execute_batch(&cut).expect("a trigger");
+        let raise = ["marks", "raise", "orders", "--kind", "segment", "--to", "50000000"];
+        on(dir.path(), &raise).refuses(1, &["cut off"]);
+        tool.execute_batch("DROP TRIGGER cut").expect("there is a trigger");
+        assert!(!on(dir.path(), &["names"]).out.contains("orders"), "{lost}: it is there without its mark");
+        assert_eq!(on(dir.path(), &["mint", "orders", "--kind", "segment"]).numbers(), [next], "{lost}");
+    }
 }
 
 #[test]
