@@ -32,6 +32,8 @@ pub(crate) mod offered;
 mod opening;
 mod raise;
 mod report;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use call::Call;
 pub(crate) use date::DateText;

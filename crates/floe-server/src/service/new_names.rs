@@ -259,3 +259,50 @@ impl Service {
         Some(like)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use floe::ledger::{Ledger as _, Memory};
+
+    use super::*;
+    use crate::config::NewToken;
+    use crate::service::call::NATIVE;
+    use crate::service::tests::{ANY, on};
+
+    fn name(number: usize) -> Name {
+        Name::new(&format!("n{number}")).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_remembered_of_names_that_clients_ask_for_is_bounded() {
+        let ledger = Memory::default();
+        for number in 0..LIKE + 7 {
+            ledger.bind(&name(number), "counter", true).unwrap();
+        }
+        let service = on(&format!("new_names = 'refuse'\n{ANY}"), ledger);
+        let (caller, mut budget) = (service.access().unknown(), NameBudget::default());
+        for number in LIKE + 10..LIKE + 10 + REFUSED + 7 {
+            let asked = Asked { caller: &caller, call: &NATIVE, name: &name(number), first: None };
+            service.may_be_made(&asked, &Definition::Counter, None, &mut budget).unwrap_err();
+            service.log_new_name(&asked, &Definition::Counter, None, &mut budget);
+        }
+        let (_, like) = budget.like.unwrap();
+        assert_eq!((budget.refused.len(), like.len()), (REFUSED, LIKE));
+    }
+
+    #[tokio::test]
+    async fn each_token_has_its_names_of_an_hour_and_saves_up_none() {
+        let tokens = ["shop", "other"].map(|name| NewToken::random(name, "*").unwrap());
+        let listed = tokens.each_ref().map(NewToken::toml).concat();
+        let service = on(&format!("limits = {{ new_names_per_hour = 2 }}\n{ANY}{listed}"), Memory::default());
+        let access = service.access();
+        let callers = tokens.map(|token| access.token(token.secret().as_bytes(), &access.unknown()));
+        let mut budget = NameBudget::default();
+        // The one of them had made its last name a day ago.
+        budget.paces.insert(callers[0].to_string(), Instant::now() - 24 * HOUR);
+        for caller in callers {
+            let mut make = || service.check_limits(&caller, &name(1), &mut budget).is_ok();
+            assert_eq!([make(), make(), make()], [true, true, false], "{caller}");
+        }
+    }
+}
