@@ -73,3 +73,22 @@ impl OpenName {
         self.seen.swap(minted, Ordering::Relaxed) == minted
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use floe::ledger::Memory;
+
+    use crate::service::call::NATIVE;
+    use crate::service::tests::{ANY, on};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn nothing_is_counted_for_a_name_that_is_in_memory_no_more() {
+        let service = on(&format!("limits = {{ max_names = 1 }}\n{ANY}"), Memory::default());
+        let caller = service.access().unknown();
+        let minted = async |name| {
+            service.mint(&caller, &NATIVE, name, 3).await.unwrap();
+            ["a", "b"].map(|name| service.metrics().minted_by(name))
+        };
+        assert_eq!([minted("a").await, minted("b").await, minted("a").await], [[3, 0], [0, 3], [3, 0]]);
+    }
+}

@@ -229,9 +229,12 @@ async fn what_a_connection_prepares_is_bounded_in_bytes_and_counts_no_more_once_
         // Which is not answered.
         client.send(0, &[b"\x19", &said[1..5]].concat()).await;
     }
-    for _ in 0..MOST {
+    for prepared in 0..MOST {
         let said = prepare(&mut client).await;
         if said[0] == 0xff {
+            // They count among what is held for clients.
+            let held = server.held().await;
+            assert!(held >= 2 * (prepared * text.len()) as u64, "{held} for {prepared}");
             assert_eq!(u16::from_le_bytes([said[1], said[2]]), 1461, "{}", said.escape_ascii());
             server.stop().await.unwrap();
             return;
