@@ -535,7 +535,9 @@ pub(super) fn unavailable() -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use floe::ledger::Memory;
+    use crate::config::NewToken;
+    use crate::service::tests::{ANY, on};
+    use floe::ledger::{Ledger as _, Memory};
     use floe::{Floe, Layout, SlotStatus};
 
     /// The status of a server that has one name of each of these states.
@@ -609,6 +611,25 @@ mod tests {
         let mut unasked = status(&[]);
         unasked.clock.refused = Some("went back".to_owned());
         assert_eq!(why(&unasked), "the clock is refused: went back");
+    }
+
+    #[tokio::test]
+    async fn pages_go_on_behind_names_that_are_not_open_and_not_the_callers() {
+        let (ledger, token) = (Memory::default(), NewToken::random("shop", "c").unwrap());
+        for name in ["a", "b", "c"] {
+            ledger.bind(&floe::Name::new(name).unwrap(), "counter", true).unwrap();
+        }
+        let service = on(&format!("{ANY}{}", token.toml()), ledger);
+        let access = service.access();
+        let caller = access.token(token.secret().as_bytes(), &access.unknown());
+        let page = |after| {
+            let page = service.names(&caller, after, 1).unwrap();
+            (page.names.into_iter().map(|report| report.name).collect(), page.next)
+        };
+        let (none, one): (Vec<String>, _) = (Vec::new(), vec!["c".to_owned()]);
+        assert_eq!(page(""), (none.clone(), Some("a".to_owned())));
+        assert_eq!(page("a"), (none, Some("b".to_owned())));
+        assert_eq!(page("b"), (one, None));
     }
 
     #[test]
