@@ -164,10 +164,51 @@ fn day_in(name: &str) -> Option<Date> {
 
 #[cfg(test)]
 mod tests {
-    use floe::UnixMillis;
     use floe::ledger::Memory;
+    use floe::{DatedShape, Overflow, UnixMillis};
 
     use super::*;
+    use crate::service::Known;
+    use crate::service::call::{NATIVE, SNOWFLAKE};
+    use crate::service::tests::{ANY, on};
+
+    #[tokio::test]
+    async fn names_that_count_end_with_their_day_and_others_never() {
+        let service = on(ANY, Memory::default());
+        let today = service.today().unwrap();
+        let dated = Definition::Dated(DatedShape::new("UTC", 6, "", Overflow::Refuse).unwrap());
+        let random = Definition::called("uuid4").unwrap();
+        let (counted, others) = ([Definition::Counter, Definition::SEGMENT], [SNOWFLAKE, dated, random]);
+        for (ends, definition) in
+            counted.map(|counted| (true, counted)).into_iter().chain(others.map(|other| (false, other)))
+        {
+            let name = Name::new(&format!("{}-{today}", definition.kind())).unwrap();
+            let last = service.last_day(&name, &definition, true).unwrap();
+            assert_eq!(last, ends.then(|| today.saturating_add(DAYS_AFTER.days())), "{name}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_name_in_memory_ends_with_its_last_day() {
+        let service = on(ANY, Memory::default());
+        let caller = service.access().unknown();
+        for (name, day) in
+            [("past", jiff::civil::date(2026, 1, 1)), ("coming", jiff::civil::date(9000, 1, 1))]
+        {
+            service.mint(&caller, &NATIVE, name, 1).await.unwrap();
+            // As if it had been made 30 days before that.
+            match service.open.write().unwrap().get_mut(name) {
+                Some(Known::Open(open)) => Arc::get_mut(open).unwrap().last_day = Some(day),
+                _ => panic!("{name} is not open"),
+            }
+        }
+        let open = service.names_open_here();
+        service.end_names_once().unwrap();
+        for open in open {
+            let ended = open.check().map_err(|refusal| refusal.detail);
+            assert_eq!(ended.is_err_and(|why| why.contains("of one day, 2026-01-01")), open.name() == "past");
+        }
+    }
 
     #[test]
     fn retired_names_are_found_beyond_a_page() {
