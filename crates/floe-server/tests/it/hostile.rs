@@ -108,6 +108,22 @@ async fn a_request_that_trickles_in_is_cut_off_in_time_without_hyper_as_well() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_trickles_in_is_cut_off_in_time() {
+    let server = Server::of("limits = { header_timeout = \"1s\", idle_timeout = \"1h\" }\n").await;
+    let mut stream = connect(&server).await;
+    let head = "POST /api/segment/get/some HTTP/1.1\r\nhost: a\r\ncontent-length: 60000\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let trickle = async {
+        let mut pace = tokio::time::interval(Duration::from_millis(20));
+        while stream.write_all(b"y").await.is_ok() {
+            pace.tick().await;
+        }
+    };
+    timeout(PATIENCE, trickle).await.expect("the server reads on for ever");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_header_has_its_time_once_also_where_a_connection_may_rest_sooner() {
     let server = Server::of("limits = { header_timeout = \"500ms\", idle_timeout = \"1h\" }\n").await;
     let mut stream = connect(&server).await;
