@@ -159,6 +159,19 @@ async fn lists_that_clients_do_not_read_are_held_no_more_than_all_may() {
     server.stop().await.unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_has_more_than_a_call_may_have() {
+    let names = "limits = { max_batch = 1000 }\n[[name]]\nname = \"orders\"\nkind = \"segment\"\n";
+    let server = Server::of(names).await;
+    // 2,500 numbers.
+    let many = orders(0x10, &[0xc4, 0x13]);
+    assert_eq!(code(&call(&server, MINT, frame(&many)).await), "3");
+    let stream = call(&server, "/floe.v1.Ids/MintStream", frame(&many)).await;
+    assert_eq!(code(&stream), "0", "{:?}", stream.headers());
+    assert!(stream.bytes().await.unwrap().len() > 2_500 * 8);
+    server.stop().await.unwrap();
+}
+
 /// RFC 9110, section 6.6.1: a server with a clock sends one in every answer of 2xx to 4xx, gRPC's among them.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_answer_has_a_date() {

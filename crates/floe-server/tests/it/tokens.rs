@@ -319,3 +319,21 @@ async fn who_may_not_raise_a_name_does_not_say_where_a_new_one_begins() {
     }
     server.stop().await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_for_a_ledger_learns_of_its_own_realms_alone() {
+    let [shop, all] = ["shop", "all"].map(|name| NewToken::random(name, "*").unwrap());
+    let offered = |token: &NewToken, realms: &str| token.toml().replace("# ledger = [\"default\"]", realms);
+    let tokens = [offered(&shop, "ledger = ['shop']"), offered(&all, "ledger = ['*']")].concat();
+    let server = Server::of(&format!("{NAMES}{tokens}")).await;
+    // A realm that is not there, beside `test`.
+    let question =
+        r#"{"nonce":"7","realm_id":null,"call":{"enter":{"missing":"refuse","realm_id":null,"sole":false}}}"#;
+    for (token, learns) in [(&shop, false), (&all, true)] {
+        let asked = server.client.post(server.url("/v1/ledger/shop")).bearer_auth(token.secret());
+        let said = asked.body(question).send().await.unwrap().text().await.unwrap();
+        assert!(said.contains("unfit") && said.contains("not shown") != learns, "{said}");
+        assert_eq!(said.contains("it has: test"), learns, "{said}");
+    }
+    server.stop().await.unwrap();
+}
