@@ -565,6 +565,28 @@ fn what_is_throttled_is_asked_again_and_then_unavailable() {
     }
 }
 
+/// The write took effect, and the next try finds that.
+#[test]
+fn an_answer_that_breaks_off_is_asked_for_again() {
+    let server = Dynalite::start(&[]);
+    let breaking = Arc::new(AtomicUsize::new(0));
+    let left = Arc::clone(&breaking);
+    let port = front(server.port(), move |operation, body, pass| {
+        let mut answer = pass(body);
+        if operation == "PutItem"
+            && left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+        {
+            answer.pop();
+        }
+        answer
+    });
+    let ledger = open(&Dynalite::url_at(port, ""));
+    assert_eq!(got(&*ledger, &ask(5)), (0, 5));
+    breaking.store(1, Ordering::SeqCst);
+    assert_eq!(got(&*ledger, &ask(5)), (5, 10));
+    assert_eq!(breaking.load(Ordering::SeqCst), 0, "one broke off");
+}
+
 /// The policies in docs/ledgers.md: for an existing table, and for one that floe makes. Moto checks rights on
 /// everything, whatever the resource.
 fn policies() -> Vec<String> {
