@@ -114,7 +114,10 @@ impl CounterQueue {
     pub(crate) fn barred(&self, now: &Now) -> Option<MintError> {
         match self.bounds(now) {
             Err(error) => Some(error),
-            Ok((period, ..)) => (self.room == Some((period, 0))).then(|| self.used_up(period, 0)),
+            Ok((period, _, end)) => {
+                let is_used_up = self.last_end >= end || self.room == Some((period, 0));
+                is_used_up.then(|| self.used_up(period, 0))
+            }
         }
     }
 
