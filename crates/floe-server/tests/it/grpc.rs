@@ -123,7 +123,7 @@ async fn a_stream_is_minted_no_faster_than_it_is_read_and_ends_with_its_client()
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_that_clients_do_not_read_are_held_no_more_than_all_may() {
     let server = Server::of(
-        "default_names = { katsubushi = 'tickets' }\nlimits = { memory = '96MB', max_wait = '20s', request_timeout = '30s' }\n[[name]]\nname = 'tickets'\nkind = 'segment'\n",
+        "default_names = { katsubushi = 'tickets' }\nlimits = { memory = '128MB', max_wait = '20s', request_timeout = '30s' }\n[[name]]\nname = 'tickets'\nkind = 'segment'\n",
     )
     .await;
     // A client that takes little of what it does not read.
