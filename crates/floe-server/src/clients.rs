@@ -43,7 +43,7 @@ tokio::task_local! {
 const CONNECTION: usize = 4 << 10;
 
 /// How much of `limits.memory` is handed out. The allocator needs the rest for gaps and for reuse: under
-/// `scripts/attack` it took up to 2.1 times what was handed out, the more the faster connections come and go.
+/// `scripts/attack` it took twice what was handed out, and takes the more the faster connections come and go.
 pub(crate) const fn handed_out(memory: usize) -> usize {
     memory / 8 * 3
 }
