@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::asking::worker_of;
 use super::*;
 
 pub(super) fn pool(workers: std::ops::RangeInclusive<u64>) -> Workers {
@@ -243,11 +244,8 @@ fn a_retry_that_gets_a_window_of_the_past_asks_for_the_next_one() {
 #[test]
 fn only_so_many_slots_are_probed() {
     for (bits, told) in [(14, "4096 of 16384"), (12, "all 4096")] {
-        let layout = format!("time:41 shard:{bits} sequence:8");
-        let layout =
-            Layout::new(&layout, 1, UnixMillis::new(1_600_000_000_000), Layout::TWITTER.width()).unwrap();
         let mut rig = Rig::new(&Memory::default(), 3);
-        let stream = rig.snowflake(&layout, Workers::all(bits).unwrap());
+        let stream = rig.snowflake(&with_shards(bits), Workers::all(bits).unwrap());
         rig.mint(&stream);
         assert_eq!(refuse_all(&mut rig, 1), 4_096);
         let Mint::Empty(Some(MintError::Exhausted(text))) = rig.mint(&stream) else {
@@ -259,25 +257,13 @@ fn only_so_many_slots_are_probed() {
 
 #[test]
 fn later_looks_reach_the_slots_that_the_first_did_not() {
-    let layout = Layout::new(
-        "time:41 shard:13 sequence:9",
-        1,
-        UnixMillis::new(1_600_000_000_000),
-        Layout::TWITTER.width(),
-    );
     let mut rig = Rig::new(&Memory::default(), 3);
-    let stream = rig.snowflake(&layout.unwrap(), Workers::all(13).unwrap());
+    let stream = rig.snowflake(&with_shards(13), Workers::all(13).unwrap());
     let mut seen = HashSet::new();
     // The first look, and as many later ones as the other half takes.
     for _ in 0..=4_096 / 64 {
         rig.mint(&stream);
-        rig.step();
-        while let Some(call) = rig.calls.pop_front() {
-            let Op::Reserve(request) = &call.op else { panic!("{call:?}") };
-            seen.insert(request.key.clone());
-            rig.answer(call.id, refused(rig.now() + 600_000));
-            rig.step();
-        }
+        seen.extend(refuse_each(&mut rig, 600_000));
         rig.hands.pass(rig.sleep().expect("it goes on looking"));
     }
     assert_eq!(seen.len(), 8_192);
@@ -292,14 +278,7 @@ fn who_waits_for_a_slot_asks_little_and_misses_none() {
     while rig.now() < begun + 300_000 {
         // Somebody always wants an ID.
         rig.mint(&stream);
-        rig.step();
-        let mut seen = Vec::new();
-        while let Some(call) = rig.calls.pop_front() {
-            let Op::Reserve(request) = &call.op else { panic!("{call:?}") };
-            seen.push(Key::parse_slot(request.key.as_str()).unwrap().1);
-            rig.answer(call.id, refused(rig.now() + 60_000));
-            rig.step();
-        }
+        let seen = refuse_each(&mut rig, 60_000);
         if !seen.is_empty() {
             looks.push((rig.now() - last, seen));
             last = rig.now();
@@ -618,14 +597,26 @@ fn after_a_lost_question_the_next_slot_is_asked_for_like_any_other() {
 /// How many slots are asked for until the node has none left to ask for, where each is somebody's for so many
 /// milliseconds.
 pub(super) fn refuse_all(rig: &mut Rig, left: u64) -> usize {
+    refuse_each(rig, left).len()
+}
+
+/// Which slots that are.
+fn refuse_each(rig: &mut Rig, left: u64) -> Vec<u64> {
     rig.step();
-    let mut probes = 0;
+    let mut asked = Vec::new();
     while let Some(call) = rig.calls.pop_front() {
-        probes += 1;
+        let Op::Reserve(request) = &call.op else { panic!("{call:?}") };
+        asked.push(worker_of(request));
         rig.answer(call.id, refused(rig.now() + left));
         rig.step();
     }
-    probes
+    asked
+}
+
+/// A layout with so many bits of worker ids.
+fn with_shards(bits: u32) -> Layout {
+    let fields = format!("time:41 shard:{bits} sequence:8");
+    Layout::new(&fields, 1, UnixMillis::new(1_600_000_000_000), Layout::TWITTER.width()).unwrap()
 }
 
 /// A node that has found each slot to be somebody's.

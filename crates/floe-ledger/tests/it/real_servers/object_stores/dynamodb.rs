@@ -284,6 +284,11 @@ fn said(status: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
+/// Takes one of what is left, unless nothing is.
+fn takes_one(left: &AtomicUsize) -> bool {
+    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+}
+
 /// The request without its condition.
 fn without_condition(body: &Value) -> Value {
     let mut body = body.clone();
@@ -481,9 +486,11 @@ fn a_table_that_was_made_and_is_not_seen_yet_is_waited_for() {
     let server = Dynalite::start(&[]);
     let unseen = AtomicUsize::new(3);
     let port = front(server.port(), move |operation, body, pass| {
-        let is_unseen = operation == "DescribeTable"
-            && unseen.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
-        if is_unseen { said("400 Bad Request", NOT_FOUND) } else { pass(body) }
+        if operation == "DescribeTable" && takes_one(&unseen) {
+            said("400 Bad Request", NOT_FOUND)
+        } else {
+            pass(body)
+        }
     });
     assert_eq!(got(&*open(&Dynalite::url_at(port, "")), &ask(5)), (0, 5));
 }
@@ -520,8 +527,7 @@ fn what_is_throttled_is_asked_again_and_then_unavailable() {
     let (mode, refusals) = (Arc::new(Mutex::new("")), Arc::new(AtomicUsize::new(0)));
     let (by, left) = (Arc::clone(&mode), Arc::clone(&refusals));
     let port = front(server.port(), move |_, body, pass| {
-        let refuses =
-            left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+        let refuses = takes_one(&left);
         let error = |code: &str| {
             format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"slow down"}}"#)
         };
@@ -573,9 +579,7 @@ fn an_answer_that_breaks_off_is_asked_for_again() {
     let left = Arc::clone(&breaking);
     let port = front(server.port(), move |operation, body, pass| {
         let mut answer = pass(body);
-        if operation == "PutItem"
-            && left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
-        {
+        if operation == "PutItem" && takes_one(&left) {
             answer.pop();
         }
         answer
