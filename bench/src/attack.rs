@@ -171,6 +171,7 @@ fn attacks(tokens: &Tokens) -> Vec<Attack> {
     let stream = calls(65_535, "/floe.v1.Ids/MintStream", b"\x0a\x07tickets\x10\x80\x80\x80\x80\x08");
     let gets = hundred(0, |stream| http2::get(stream, "/v1/mint/tickets?n=100000"));
     let short = hundred(65_535, |stream| http2::get(stream, "/v1/mint/tickets"));
+    let large = hundred(65_535, |stream| http2::begin(stream, "/api/snowflake/get/snowflake", 15 << 10));
     let redis = b"MINT tickets 100000\r\n".repeat(50);
     let wrong = format!("floe_{}", "0".repeat(64));
     let (with_a_token, guesses) = (
@@ -188,6 +189,7 @@ fn attacks(tokens: &Tokens) -> Vec<Attack> {
         over_http2("gRPC: MintStream, unread", 300, stream),
         over_http2("HTTP/2: many IDs, window 0", 300, gets),
         over_http2("HTTP/2: one ID each, unread", 3_000, short),
+        Attack { mints: false, ..over_http2("HTTP/2: large headers without a body", 800, large) },
         Attack {
             server: Setting::ManyNames,
             ..attack(

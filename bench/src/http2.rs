@@ -47,6 +47,22 @@ pub(crate) fn get(stream: u32, path: &str) -> Vec<u8> {
     frame(HEADERS, END_HEADERS | END_STREAM, stream, &header)
 }
 
+/// A `POST` whose header has a field of so many bytes, and whose body never comes.
+pub(crate) fn begin(stream: u32, path: &str, bytes: usize) -> Vec<u8> {
+    // :method POST and :scheme http of the static table, then literals.
+    let header = [&[0x83, 0x86][..], &[0x04], &text(path), &[0x01], &text("x"), &[0x00], &text("x")].concat();
+    // A length over 126 goes on with seven bits in each byte (RFC 7541, section 5.1).
+    let mut left = bytes.saturating_sub(127);
+    let mut field = vec![127];
+    while left > 127 {
+        field.push(0x80 | u8::try_from(left % 128).unwrap_or_default());
+        left /= 128;
+    }
+    field.push(u8::try_from(left).unwrap_or_default());
+    field.resize(field.len() + bytes, b'y');
+    frame(HEADERS, END_HEADERS, stream, &[header, field].concat())
+}
+
 /// A literal of HPACK, at most 126 bytes long.
 fn text(text: &str) -> Vec<u8> {
     [&[u8::try_from(text.len()).unwrap_or_default()], text.as_bytes()].concat()

@@ -174,6 +174,8 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
     let call = asked.is_none() && grpc::is_call(request.headers());
     let now = || shared.service.steady_time();
     let needed = held::request(&request);
+    // Before its body is waited for: a client may never send one.
+    let room = held.resize(needed).await.map_err(|full| Problem::from(Refusal::from(full)).into_response());
     // A call of the originals with an invalid Host has its own answer.
     let of_site = match asked.as_ref().and_then(Asked::malformed) {
         Some(_) => Ok(()),
@@ -184,6 +186,7 @@ async fn pass(shared: Shared, mut request: Request, client: &Arc<Client>, next: 
     };
     let admitted = match (&asked, allowed(route)) {
         _ if of_site.is_err() => of_site.map(|()| request).map_err(IntoResponse::into_response),
+        _ if room.is_err() => room.map(|()| request),
         // The router takes it for a GET, whose IDs nobody would see.
         (None, Some(_)) if method == Method::HEAD => Err(HttpProblem::Method(method.clone()).into_response()),
         (None, _) => match ledger::takes_body(route, &caller) {

@@ -277,7 +277,35 @@ const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A frame of HTTP/2, of the connection.
 fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
-    [&[0, 0, u8::try_from(payload.len()).unwrap(), kind, flags, 0, 0, 0, 0], payload].concat()
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags, 0, 0, 0, 0], payload].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_header_counts_while_its_body_is_awaited() {
+    const REQUESTS: u8 = 50;
+    const FIELD: usize = 15_000;
+    for path in ["/api/segment/get/orders", "/tinyid/id/nextId"] {
+        let server = Server::of("").await;
+        let before = server.held().await;
+        // POST and http by the static table of HPACK, then literals; 15,000 is 127 + 25 + 116 * 128.
+        let head = [&[0x83, 0x86, 0x04, u8::try_from(path.len()).unwrap()], path.as_bytes(), &[0x01, 1, b'a']];
+        let field = [&[0x00, 1, b'x', 127, 0x80 | 25, 116][..], &[b'y'; FIELD]];
+        let begun = frame(1, 4, &[head.concat(), field.concat()].concat());
+        let mut stream = connect(&server).await;
+        stream.write_all(&[HTTP2, &frame(4, 0, &[])].concat()).await.unwrap();
+        for request in 0..REQUESTS {
+            let mut begun = begun.clone();
+            begun[8] = 2 * request + 1;
+            stream.write_all(&begun).await.unwrap();
+        }
+        until("the headers to count", || async {
+            (server.held().await >= before + u64::from(REQUESTS) * FIELD as u64).then_some(())
+        })
+        .await;
+        drop(stream);
+        server.stop().await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
