@@ -54,6 +54,21 @@ const METHODS: [&str; 40] = [
     "VERSION-CONTROL",
 ];
 
+/// Whether the first line ends as a request of HTTP/1 does, whatever its method. A web page chooses the method that a browser
+/// sends, so a method may be a command of another protocol.
+///
+/// ```
+/// use floe_wire::http::is_request_line;
+///
+/// assert!(is_request_line(b"gets / HTTP/1.1\r\nHost: a\r\n"));
+/// assert!(!is_request_line(b"gets orders\r\n"));
+/// ```
+pub fn is_request_line(bytes: &[u8]) -> bool {
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii_end();
+    let version = line.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+    version.len() < line.len() && version.starts_with(b"HTTP/")
+}
+
 fn begins(bytes: &[u8]) -> Begins {
     let (word, rest) = match first_word(bytes) {
         Ok(word) => word,

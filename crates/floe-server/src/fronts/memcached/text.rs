@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use floe_wire::http;
 use floe_wire::memcached::text::{Decoder, Keys, Limits as WireLimits, Request, reply};
 use tokio::time::Instant;
 
@@ -15,6 +16,8 @@ use crate::status::{Refusal, Status};
 pub(crate) struct Text {
     decoder: Decoder,
     state: State,
+    /// Whether the first request has come.
+    begun: bool,
 }
 
 struct State {
@@ -30,16 +33,22 @@ impl Text {
         Self {
             decoder: Decoder::new(WireLimits { request_bytes: backend.limits.request_bytes() }),
             state: State { minter: Minter::new(backend, caller), run: Run::new(), cas: 0 },
+            begun: false,
         }
     }
 }
 
 impl Session for Text {
     async fn take(&mut self, input: &[u8], output: &mut Vec<u8>, _: Instant) -> Option<Taken> {
-        let Self { decoder, state } = self;
+        let Self { decoder, state, begun } = self;
         match decoder.decode(input) {
             Ok(request) => {
                 let (request, bytes) = request?;
+                if !std::mem::replace(begun, true) && http::is_request_line(input) {
+                    // A browser, sent by a web page, which chose a command for the method. What follows is not a command.
+                    refuse(&state.minter, &Refusal::bad("this is memcached's protocol, and no HTTP"), output);
+                    return Some((input.len(), Next::Close));
+                }
                 let next = if state.take(request, output).await { Next::Read } else { Next::Close };
                 Some((bytes, next))
             }
