@@ -8,9 +8,9 @@ use crate::config::Limits;
 /// and connections that are being closed.
 const BESIDE: u64 = 512;
 
-/// Raises this process's limit to what its connections need, as far as the system allows. If that is too low, it logs
-/// so.
-pub(crate) fn allow(limits: &Limits) {
+/// Raises this process's limit to what its connections need, as far as the system allows. If that is too low, it lowers
+/// the bound on connections and logs so: at that bound an idle connection makes room, but out of files none can be accepted.
+pub(crate) fn allow(limits: &mut Limits) {
     let needed = u64::try_from(limits.connections).unwrap_or(u64::MAX).saturating_add(BESIDE);
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let Some(raised) = raised(current, maximum, needed) else { return };
@@ -19,11 +19,19 @@ pub(crate) fn allow(limits: &Limits) {
         Err(_) => current.unwrap_or(u64::MAX),
     };
     if allowed < needed {
+        let connections = limits.connections;
+        limits.connections = connections.min(places(allowed));
         tracing::warn!(
-            "this process may have {allowed} files open, and limits.connections = {} needs {needed}: connections beyond that are not accepted. Raise the limit (ulimit -n {needed}, LimitNOFILE={needed} for systemd), or lower limits.connections",
+            "this process may have {allowed} files open, and limits.connections = {connections} needs {needed}: it serves at most {} connections at once. Raise the limit (ulimit -n {needed}, LimitNOFILE={needed} for systemd), or lower limits.connections",
             limits.connections
         );
     }
+}
+
+/// How many connections there may be if so many files may be open, fewer than are needed.
+fn places(allowed: u64) -> usize {
+    let places = allowed.saturating_sub(BESIDE).max(allowed / 4).max(1);
+    usize::try_from(places).unwrap_or(usize::MAX)
 }
 
 /// What to set the limit to; `None` if it is enough.
@@ -36,6 +44,11 @@ fn raised(current: Option<u64>, maximum: Option<u64>, needed: u64) -> Option<u64
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn too_few_files_are_shared_between_connections_and_the_rest() {
+        assert_eq!([4607, 1024, 700, 256, 3].map(places), [4095, 512, 188, 64, 1]);
+    }
 
     #[test]
     fn a_limit_is_raised_to_what_is_needed_and_never_lowered() {

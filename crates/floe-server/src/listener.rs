@@ -50,7 +50,7 @@ struct Shared {
     doorstep: Arc<Semaphore>,
     connected: AtomicU64,
     tls: Option<Arc<Tls>>,
-    /// When the log last had a line about a client that came with or without TLS and was not served.
+    /// When the log last had a line about a client that came and was not served.
     told: Mutex<Option<Instant>>,
 }
 
@@ -107,7 +107,7 @@ impl Listeners {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Too many open files, mostly: accepting at once again would spin.
-                    tracing::warn!("a connection could not be accepted: {error}");
+                    self.shared.tell(&format!("a connection could not be accepted: {error}"));
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
@@ -232,7 +232,7 @@ impl Shared {
         .await
     }
 
-    /// Logs at most once a minute, so that port scanners do not fill the log.
+    /// Logs at most once a minute, so that clients do not fill the log.
     fn tell(&self, text: &str) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.is_none_or(|told| told.elapsed() >= Duration::from_secs(60)) {

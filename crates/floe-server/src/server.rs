@@ -212,12 +212,12 @@ async fn later(
 ///
 /// # Errors
 /// [`ServeError`].
-pub fn serve(config: Config) -> Result<(), ServeError> {
+pub fn serve(mut config: Config) -> Result<(), ServeError> {
     config.check()?;
     config.check_mints()?;
     log::start(&config.log);
     #[cfg(unix)]
-    crate::files::allow(&config.limits);
+    crate::files::allow(&mut config.limits);
     let system =
         |error: io::Error| ServeError::System(format!("the system refuses what a server needs: {error}"));
     let threads = config.worker_threads();

@@ -1,9 +1,11 @@
 //! How many files a server may have open: each of its connections is one.
 
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
-use crate::process::{Server, configuration, floe};
+use crate::client::{agent, get};
+use crate::process::{PATIENCE, Server, configuration, floe, until};
 
 /// Starts a server under these limits of `ulimit -n`, and waits until it listens.
 fn start(dir: &Path, connections: &str, soft: u32, hard: u32) -> Server {
@@ -37,9 +39,9 @@ fn a_server_raises_its_limit_on_open_files_or_says_that_it_is_too_low() {
         ("limits.connections = 100", 256, 612, None),
         // Never lowered.
         ("limits.connections = 100", 650, 650, None),
-        ("limits.connections = 200", 256, 700, Some("connections = 200 needs 712")),
+        ("limits.connections = 200", 256, 700, Some("connections = 200 needs 712: it serves at most 188 ")),
         // The default.
-        ("", 256, 700, Some("connections = 4096 needs 4608")),
+        ("", 256, 700, Some("connections = 4096 needs 4608: it serves at most 188 ")),
     ] {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let server = start(dir.path(), connections, soft, 700);
@@ -54,4 +56,19 @@ fn a_server_raises_its_limit_on_open_files_or_says_that_it_is_too_low() {
             }
         }
     }
+}
+
+#[test]
+fn idle_connections_make_room_also_where_few_files_may_be_open() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let server = start(dir.path(), "", 256, 256);
+    let address = server.url().strip_prefix("http://").expect("plain HTTP").to_owned();
+    // More than it may have files.
+    let idle: Vec<_> = (0..300).map(|_| TcpStream::connect(&address).expect("it listens")).collect();
+    until(PATIENCE, "a place", || {
+        get(&agent(), &format!("{}/readyz", server.url())).filter(|(code, _)| *code == 200)
+    });
+    drop(idle);
+    let (status, text) = server.terminate();
+    assert!(status.success() && !text.contains("could not be accepted"), "{text}");
 }

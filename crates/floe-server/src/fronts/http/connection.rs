@@ -43,6 +43,9 @@ const HYPER: usize = 16 << 10;
 
 const BEFORE_1970: &str = "the clock of this machine shows a time before 1970, as it did when the server began: set the clock right";
 
+/// What is answered then to whoever asks whether the process runs: it does, and serves what needs no hyper.
+const ALIVE: &[u8] = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncache-control: no-store\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 3\r\n\r\nok\n";
+
 fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
     Box::pin(async move {
         let Conversation { mut stream, caller, client, backend, draining, .. } = conversation;
@@ -57,7 +60,8 @@ fn serve(conversation: Conversation) -> BoxFuture<'static, io::Result<()>> {
             first = false;
             let Some(mut left) = left else { return Ok(()) };
             if thread_date::is_missing() && !left.starts_with(HTTP2) {
-                return part(&mut stream, &busy(BEFORE_1970, ""), limits.stall_timeout).await;
+                let said = if left.starts_with(b"GET /livez ") { ALIVE } else { &busy(BEFORE_1970, "") };
+                return part(&mut stream, said, limits.stall_timeout).await;
             }
             // With TLS, this is included in the cost of TLS.
             let Ok(_held) = client.hold_to_the_end(HYPER).await else {
