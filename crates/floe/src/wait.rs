@@ -500,6 +500,13 @@ mod tests {
         assert_eq!(*told.lock().unwrap(), [0, 1, 2, 4, 5, 6, 7, 8]);
         waiters.wake();
         assert_eq!(told.lock().unwrap().len(), 8, "once");
+        // Who was woken in vain waits again in its old place, before those who came meanwhile.
+        told.lock().unwrap().clear();
+        for (caller, ticket) in [(9, &mut 0), (1, &mut tickets[1])] {
+            waiters.join(ticket, &Waker::from(Arc::new(Tell(caller, Arc::clone(&told))))).unwrap();
+        }
+        waiters.wake();
+        assert_eq!(*told.lock().unwrap(), [1, 9]);
     }
 
     #[test]

@@ -625,6 +625,13 @@ fn what_is_handed_out_by_a_look_alone_is_settled_first() {
     mistells();
     assert!(ledger.give_back(&key, last.token, mark - 1).unwrap());
     settled(1, "so what is given back");
+    let tells = Map { tells: true, ..store.clone() }.ledger("shop");
+    got(&tells, &ask(&key, 10));
+    let request = ask(&key, 10);
+    got(&ledger, &request);
+    settled(0, "written over what it remembers");
+    got(&tells, &request);
+    settled(1, "a token that a write shows which came too late");
 }
 
 #[test]
