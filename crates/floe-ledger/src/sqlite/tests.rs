@@ -774,6 +774,21 @@ mod counts {
         assert_eq!(count(&ledger, 65), (37, 102), "longer than what is left, which it begins with");
     }
 
+    /// A process has reserved ahead, and was killed before it noted so in the witness. What others count rests on that write.
+    #[test]
+    fn who_counts_at_once_notes_the_last_write_of_another() {
+        let dir = Swept::new();
+        let (ledger, witness) = (bound(&dir.path()), dir.path().with_file_name("ids.db-witness"));
+        let other = Sqlite::open(dir.path()).unwrap();
+        count(&ledger, 1);
+        let before = fs::read(&witness).unwrap();
+        count(&ledger, 1);
+        fs::write(&witness, before).unwrap();
+        assert!(other.count_at_once(&request(1)).is_some());
+        let turn = u64::from_be_bytes(stamp(&ledger)[16..24].try_into().unwrap());
+        assert!(fs::read_to_string(&witness).unwrap().contains(&format!("{turn:015} {turn:015}\n")));
+    }
+
     #[test]
     fn a_busy_counter_reserves_further_ahead() {
         let dir = Swept::new();

@@ -383,3 +383,23 @@ fn an_opening_that_waits_for_whoever_gives_from_an_older_state_ends_everything()
     });
     assert!(matches!(&outcome, Err(LedgerError::Unfit(text)) if text.contains("older copy")), "{outcome:?}");
 }
+
+/// An opening may end between the commit and what comes after it. That a commit has failed shows what was noted before.
+#[test]
+fn what_is_served_without_the_ledger_behind_is_noted_within_the_write() {
+    let (dir, behind) = (TempDir::new().unwrap(), Memory::default());
+    let opened = Cache::builder(dir.path()).before_ledger("behind:", move || Ok(Box::new(behind.clone())));
+    opened.unwrap().reserve(&ask(10, MAX_MARK)).unwrap();
+    let down = || Err(LedgerError::Unavailable("down".to_owned()).into());
+    let cache = Cache::builder(dir.path()).before_ledger("behind:", down).unwrap();
+    let fails = "CREATE TEMP TABLE one (id INTEGER PRIMARY KEY);
+                 CREATE TEMP TABLE other (id REFERENCES one DEFERRABLE INITIALLY DEFERRED);
+                 CREATE TEMP TRIGGER fails AFTER UPDATE ON main.mark BEGIN INSERT INTO other VALUES (7); END";
+    let prepared = cache.inner.store.write(|connection| {
+        connection.execute_batch(fails)?;
+        Ok(Done::written(()))
+    });
+    prepared.unwrap();
+    assert!(cache.reserve(&ask(10, MAX_MARK)).is_err());
+    assert!(cache.inner.served_alone.load(Ordering::SeqCst));
+}
