@@ -77,6 +77,11 @@ pub(crate) fn raise(arguments: &arguments::Raise) -> Outcome {
         (false, true) => place::open_or_make(&config)?,
         (false, false) => place::existing_to_change(&config)?,
     };
+    if let Some(since) = floe::ledger::retired(&*ledger, &name)? {
+        return Err(Failure::new(format_args!(
+            "{name} was retired at {since}: it mints nothing any more, so its mark stays where it is"
+        )));
+    }
     let stored = names::of_ledger(&*ledger, &name)?;
     let new = stored.is_none();
     if new && !described {

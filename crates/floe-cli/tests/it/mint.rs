@@ -198,6 +198,7 @@ fn a_retired_name_is_closed_for_ever_and_shown_as_such() {
     on(&["mint", "orders", "--kind", "counter"]).refuses(1, &["retired at"]);
     on(&["mint", "others"]).lines();
     assert!(on(&["names", "retire", "orders"]).out.contains("already"));
+    on(&["marks", "raise", "orders", "--to", "500"]).refuses(1, &["orders was retired at", "its mark stays"]);
     let names = json(&on(&["names", "--json"]));
     let since = names[0]["retired"].as_str().expect("when it was retired");
     assert!(since.starts_with("20") && names[1]["retired"].is_null(), "{names}");

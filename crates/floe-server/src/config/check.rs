@@ -164,6 +164,17 @@ fn limits(config: &Config, problems: &mut Problems<'_>) {
     };
     let request = ("request_timeout", limits.request_timeout);
     longer(request, ("max_wait", limits.max_wait), "so calls would be cut off while they may still wait");
+    for (setting, part) in [
+        ("limits.connections_per_address", limits.connections_per_address),
+        ("limits.connections_per_token", limits.connections_per_token),
+    ] {
+        if let Some(part) = part.filter(|part| *part > limits.connections) {
+            problems.of(setting, format!(
+                "{setting} ({part}) is more than limits.connections ({}), which all connections have to share",
+                limits.connections
+            ));
+        }
+    }
     if config.clock.wait > limits.max_wait {
         problems.of("clock.wait", format!(
             "clock.wait (\"{}\") is longer than limits.max_wait (\"{}\"), so no call would wait that long",

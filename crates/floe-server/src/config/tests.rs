@@ -133,6 +133,14 @@ fn what_no_single_setting_shows_is_checked() {
     complains("listen = [\"0.0.0.0:7600\"]", &["0.0.0.0:7600", "insecure = true (--insecure)"]);
     complains("listen = [\"127.0.0.1:7600\", \"127.0.0.1:7600\"]", &["listed twice"]);
     complains("[limits]\nmax_wait = \"30s\"", &["limits.request_timeout", "limits.max_wait"]);
+    for of in ["address", "token"] {
+        let setting = format!("connections_per_{of}");
+        complains(
+            &format!("[limits]\n{setting} = 5000"),
+            &[&*format!("limits.{setting} (5000)"), "limits.connections (4096)"],
+        );
+        complains(&format!("[limits]\nconnections = 10\n{setting} = 11"), &["limits.connections (10)"]);
+    }
     complains("[clock]\nwait = \"10s\"", &["clock.wait"]);
     complains(
         "[[name]]\nname = \"a\"\nkind = \"segment\"\nmin_step = 10\nmax_step = 5",

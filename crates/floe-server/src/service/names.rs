@@ -56,6 +56,11 @@ impl Rules {
         self.settings.iter().filter(|settings| matches!(settings.rule, NameRule::Pattern(_)))
     }
 
+    /// Whether only those names exist that are listed.
+    pub(super) fn are_all_listed(&self) -> bool {
+        !self.on_first_use && self.patterns().next().is_none() && self.listed().next().is_some()
+    }
+
     /// Whether any name is made on first use without a pattern.
     pub(super) fn on_first_use(&self) -> bool {
         self.on_first_use

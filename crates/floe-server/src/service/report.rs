@@ -338,9 +338,15 @@ impl Service {
             let open = || format!("the ledger is not there yet ({TOLD_MORE})");
             return Readiness::Not(if inside { cause } else { open() });
         }
-        match barren(&self.floe.status(), inside) {
-            None => Readiness::Ready,
+        let status = self.floe.status();
+        match barren(&status, inside) {
             Some(why) => Readiness::Not(why),
+            // A listed name is open until it ends.
+            None if status.names.is_empty() && self.rules.are_all_listed() => Readiness::Not(
+                "no name can be minted from: those that this server lists were retired, or cannot be opened"
+                    .to_owned(),
+            ),
+            None => Readiness::Ready,
         }
     }
 

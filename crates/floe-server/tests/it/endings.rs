@@ -66,6 +66,36 @@ async fn a_name_that_is_retired_beside_a_running_server_is_closed_for_ever() {
     server.stop().await.unwrap();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_listed_names_were_all_retired_is_not_ready() {
+    let directory = directory();
+    let listed =
+        file("[[name]]\nname = \"orders\"\nkind = \"segment\"\n[[name]]\nname = \"ids\"\nkind = \"uuid7\"\n");
+    let server = Server::start(listed.clone(), directory.clone()).await;
+    let beside = ledger(&directory);
+    let retire = |text| drop(ledger::retire(&beside, &name(text), UnixMillis::new(1)).unwrap());
+    let closed = async |text| {
+        let mint = format!("/v1/mint/{text}");
+        until("the server learns of it", async || (server.get(&mint).await.status() == 507).then_some(()))
+            .await;
+    };
+    retire("orders");
+    closed("orders").await;
+    assert_eq!(server.get("/readyz").await.status(), 200, "there is another one");
+    retire("ids");
+    closed("ids").await;
+    let unready = async |server: &Server| {
+        let answer = server.get("/readyz").await;
+        assert_eq!(answer.status(), 503);
+        assert!(answer.text().await.unwrap().contains("were retired"));
+    };
+    unready(&server).await;
+    server.stop().await.unwrap();
+    let server = Server::start(listed, directory).await;
+    unready(&server).await;
+    server.stop().await.unwrap();
+}
+
 /// A snowflake is minted from what was reserved before, so a connection that holds it looks whether it has ended.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_retired_name_has_ended_on_a_connection_that_mints_from_it_too() {

@@ -289,7 +289,8 @@ async fn a_header_counts_while_its_body_is_awaited() {
         let server = Server::of("").await;
         let before = server.held().await;
         // POST and http by the static table of HPACK, then literals; 15,000 is 127 + 25 + 116 * 128.
-        let head = [&[0x83, 0x86, 0x04, u8::try_from(path.len()).unwrap()], path.as_bytes(), &[0x01, 1, b'a']];
+        let head =
+            [&[0x83, 0x86, 0x04, u8::try_from(path.len()).unwrap()], path.as_bytes(), &[0x01, 1, b'a']];
         let field = [&[0x00, 1, b'x', 127, 0x80 | 25, 116][..], &[b'y'; FIELD]];
         let begun = frame(1, 4, &[head.concat(), field.concat()].concat());
         let mut stream = connect(&server).await;

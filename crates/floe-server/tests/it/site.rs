@@ -165,8 +165,23 @@ async fn http_on_the_port_of_another_protocol_is_closed_and_runs_no_commands() {
     let body = "get stolen\r\nincr stolen 1\r\nINCR stolen\r\n";
     // A web page chooses the method that a browser sends: any word, also on the port that all protocols share.
     for method in [
-        "POST", "PUT", "X", "get", "gets", "gat", "set", "mg", "touch", "stats", "version", "verbosity",
-        "flush_all", "incr", "INCR", "MINT", "ECHO",
+        "POST",
+        "PUT",
+        "X",
+        "get",
+        "gets",
+        "gat",
+        "set",
+        "mg",
+        "touch",
+        "stats",
+        "version",
+        "verbosity",
+        "flush_all",
+        "incr",
+        "INCR",
+        "MINT",
+        "ECHO",
     ] {
         let request = format!(
             "{method} / HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\nSec-Fetch-Site: same-origin\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
