@@ -125,6 +125,10 @@ async fn a_proxy_may_pass_on_the_hosts_that_are_listed() {
     let server = Server::of("hosts = [\"ids.example.com\"]\n").await;
     assert_eq!(status(&server, "GET /readyz", "Host: ids.example.com\r\n").await, 200);
     assert_eq!(status(&server, "GET /readyz", "Host: other.example.com\r\n").await, 403);
+    // A browser's page of that host, by a proxy that writes another Host.
+    let rewritten = b"GET /v1/mint/orders HTTP/1.1\r\nConnection: close\r\nHost: 127.0.0.1\r\nOrigin: https://ids.example.com\r\n\r\n";
+    let said = answer(&server, rewritten).await;
+    assert!(said.starts_with("HTTP/1.1 403 ") && said.contains("its client's Host"), "{said}");
     server.stop().await.unwrap();
     let Err(refused) = Config::parse("realm = \"r\"\nhosts = [\"https://a\"]\n", "floe.toml".as_ref()) else {
         panic!("a URL is no host")

@@ -59,22 +59,24 @@ pub(super) fn check(
     let is_own = sites.all(|site| matches!(site, b"same-origin" | b"none"));
     match is_said {
         true if is_own || is_visit => Ok(()),
-        true => Err(foreign()),
+        true => Err(foreign("")),
         false => match headers
             .get_all(header::ORIGIN)
             .iter()
             .all(|origin| !caller.is_at_home() || is_origin(origin.as_bytes(), whole.or(host.as_deref())))
         {
             true => Ok(()),
-            false => Err(foreign()),
+            false => Err(foreign(
+                " (its Origin is not the Host that was asked for: a proxy in between has to pass on its client's Host)",
+            )),
         },
     }
 }
 
-fn foreign() -> HttpProblem {
-    HttpProblem::ForeignSite(
-        "a browser sent this for a web page of another site, which may not mint here: ask from a program, or from that site's server".to_owned(),
-    )
+fn foreign(why: &str) -> HttpProblem {
+    HttpProblem::ForeignSite(format!(
+        "a browser sent this for a web page of another site, which may not mint here{why}: ask from a program, or from that site's server"
+    ))
 }
 
 /// Whether a `Host` is one: `uri-host [ ":" port ]` (RFC 9110, section 7.2; RFC 3986, section 3.2.2), or nothing.
