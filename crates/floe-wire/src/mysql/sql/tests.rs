@@ -216,6 +216,36 @@ fn anything_else_is_other() {
     }
 }
 
+/// What is set here decides which IDs come next, who may log in, or what others see. An OK would be a lie.
+#[test]
+fn no_setting_that_is_not_kept_is_accepted() {
+    for name in
+        ["auto_increment_increment", "auto_increment_offset", "insert_id", "last_insert_id", "identity"]
+    {
+        for query in [
+            format!("SET {name} = 5"),
+            format!("SET SESSION {name} = 5"),
+            format!("SET @@{name} = 5"),
+            format!("SET @@session.`{name}` := 5"),
+            format!("SET sql_mode = '', `{}` = 5", name.to_uppercase()),
+        ] {
+            assert_eq!(all(&query), ["other"], "{query}");
+        }
+    }
+    for query in [
+        "SET PERSIST max_connections = 1",
+        "SET @@persist.max_connections = 1",
+        "SET PERSIST_ONLY max_connections = 1",
+        "SET @@persist_only.max_connections = 1",
+        "SET sql_mode = '', GLOBAL max_connections = 1",
+        "SET ROLE admin",
+        "SET DEFAULT ROLE admin TO u",
+        "SET RESOURCE GROUP g",
+    ] {
+        assert_eq!(all(query), ["other"], "{query}");
+    }
+}
+
 #[test]
 fn statements_are_divided_where_no_quote_or_comment_hides_it() {
     assert_eq!(
