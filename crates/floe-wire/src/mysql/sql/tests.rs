@@ -247,6 +247,29 @@ fn no_setting_that_is_not_kept_is_accepted() {
 }
 
 #[test]
+fn autocommit_is_switched_as_the_client_says() {
+    for (value, expected) in [
+        ("1", "true"),
+        ("ON", "true"),
+        ("'on'", "true"),
+        ("TRUE", "true"),
+        ("0", "false"),
+        ("OFF", "false"),
+        ("'off'", "false"),
+        ("false", "false"),
+    ] {
+        assert_eq!(
+            all(&format!("SET autocommit = {value}")),
+            [format!("set autocommit {expected}")],
+            "{value}"
+        );
+    }
+    for value in ["2", "01", "?", "NULL"] {
+        assert_eq!(all(&format!("SET autocommit = {value}")), ["other"], "{value}");
+    }
+}
+
+#[test]
 fn statements_are_divided_where_no_quote_or_comment_hides_it() {
     assert_eq!(
         all("REPLACE INTO t (stub) VALUES (';'); /* ; */ SELECT ';' AS `;`; # ;\nDROP TABLE t; COMMIT;"),
