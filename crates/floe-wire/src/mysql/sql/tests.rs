@@ -270,6 +270,16 @@ fn autocommit_is_switched_as_the_client_says() {
 }
 
 #[test]
+fn a_row_asks_for_the_next_id_only_with_a_zero() {
+    for zero in ["0", "00"] {
+        assert_eq!(all(&format!("INSERT INTO t VALUES ({zero})")), ["insert t 1"]);
+    }
+    for certain in ["50", "05", "100", "0.5", "-0", "'a' + 1", "18446744073709551616"] {
+        assert_eq!(all(&format!("INSERT INTO t VALUES ({certain})")), ["other"], "{certain}");
+    }
+}
+
+#[test]
 fn statements_are_divided_where_no_quote_or_comment_hides_it() {
     assert_eq!(
         all("REPLACE INTO t (stub) VALUES (';'); /* ; */ SELECT ';' AS `;`; # ;\nDROP TABLE t; COMMIT;"),
