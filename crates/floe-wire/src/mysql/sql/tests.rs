@@ -280,6 +280,23 @@ fn a_row_asks_for_the_next_id_only_with_a_zero() {
 }
 
 #[test]
+fn names_and_comments_end_where_mysql_ends_them() {
+    for (query, expected) in [
+        ("REPLACE INTO größe$1 VALUES ()", "replace größe$1 1"),
+        (r"REPLACE INTO `a\b` VALUES ()", r"replace a\b 1"),
+        ("REPLACE INTO t VALUES () --\t; DROP TABLE t", "replace t 1"),
+        ("REPLACE INTO t VALUES () --", "replace t 1"),
+        ("REPLACE INTO t VALUES () --x", "other"),
+        ("SELECT 5--1", "other"),
+        ("/*!40101 SET /*! a plain comment */ NAMES utf8 */", "set"),
+        ("INSERT HIGH_PRIORITY INTO t VALUES ()", "insert t 1"),
+        ("REPLACE DELAYED INTO t VALUES ()", "replace t 1"),
+    ] {
+        assert_eq!(all(query), [expected], "{query}");
+    }
+}
+
+#[test]
 fn statements_are_divided_where_no_quote_or_comment_hides_it() {
     assert_eq!(
         all("REPLACE INTO t (stub) VALUES (';'); /* ; */ SELECT ';' AS `;`; # ;\nDROP TABLE t; COMMIT;"),
