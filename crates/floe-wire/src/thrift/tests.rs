@@ -82,6 +82,19 @@ fn each_way_of_calling_is_told_apart_and_answered_in_kind() {
     }
 }
 
+/// Only the first character of its name shows that such a message has no frame.
+#[test]
+fn an_unframed_message_that_is_not_strict_begins_with_any_letter_or_an_underscore() {
+    for first in (b'a'..=b'z').chain(b'A'..=b'Z').chain([b'_']) {
+        let name = format!("{}et_id", char::from(first));
+        let bytes = call(false, false, 1, &name, 7, AGENT);
+        let (request, consumed) = Decoder::new(LIMITS).decode(&bytes).unwrap().unwrap();
+        let header =
+            Header { framed: false, strict: false, kind: Kind::Call, name: name.as_bytes(), sequence: 7 };
+        assert_eq!((request.header, consumed), (header, bytes.len()));
+    }
+}
+
 #[test]
 fn a_oneway_call_gets_no_reply_and_other_types_are_named() {
     for (framed, strict) in EVERY_WAY {
