@@ -161,6 +161,7 @@ fn faults_are_named() {
         (b"\0\0\x01\x01".to_vec(), Fault::TooLong(256)),
         (b"GET / HTTP/1.1\r\n".to_vec(), Fault::TooLong(256)),
         (b"\x80\x02\0\x01".to_vec(), Fault::Version),
+        (b"\x81\x01\0\x01".to_vec(), Fault::Version),
         (b"\x80\x01\0\x01\0\0\0\x11".to_vec(), Fault::NameTooLong(16)),
         (b"\x80\x01\0\x01\xff\xff\xff\xff".to_vec(), Fault::Negative),
         (b"\0\0\0\x11a".to_vec(), Fault::NameTooLong(16)),
