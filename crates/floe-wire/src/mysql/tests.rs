@@ -247,6 +247,22 @@ fn parameters_are_read_by_their_types() {
     assert_eq!(bound(2, &mut Vec::new(), unknown).unwrap(), "[Err(Malformed)]", "and nothing after it");
 }
 
+/// The numbers of the types that are text, bytes or a moment: a driver binds a ticket's text as any of them.
+#[test]
+fn every_type_of_mysql_is_read() {
+    for kind in 0..=u8::MAX {
+        let sent = [&b"\0\x01"[..], &[kind, 0], b"\x01a\0\0\0\0\0\0"].concat();
+        let read = bound(1, &mut Vec::new(), &sent).unwrap();
+        let expected = match kind {
+            0x01..=0x06 | 0x08 | 0x09 | 0x0d => continue,
+            0x07 | 0x0a | 0x0b | 0x0c => "[Ok(Moment([97]))]",
+            0x00 | 0x0f | 0x10 | 0xf5..=0xff => "[Ok(Bytes([97]))]",
+            _ => "[Err(Malformed)]",
+        };
+        assert_eq!(read, expected, "{kind:#04x}");
+    }
+}
+
 #[test]
 fn types_are_kept_from_one_execution_to_the_next() {
     let mut types = Vec::new();
