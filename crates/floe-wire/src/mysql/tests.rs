@@ -264,6 +264,15 @@ fn every_type_of_mysql_is_read() {
 }
 
 #[test]
+fn a_client_that_wants_a_cursor_says_so() {
+    for (flags, wanted) in [(0, false), (1, true), (4, true)] {
+        let payload = [b"\x17\x02\0\0\0", &[flags][..], b"\x01\0\0\0"].concat();
+        let Command::Execute(execute) = command(&payload) else { panic!() };
+        assert_eq!((execute.statement, execute.cursor), (2, wanted));
+    }
+}
+
+#[test]
 fn types_are_kept_from_one_execution_to_the_next() {
     let mut types = Vec::new();
     assert_eq!(bound(1, &mut types, b"\0\0\x01a"), None, "no types yet");
