@@ -198,6 +198,7 @@ fn commands_are_read() {
         (login.user, login.proof, login.database, login.plugin),
         (&b"u"[..], &b"pp"[..], Some(&b"db"[..]), Some(&b"way"[..]))
     );
+    assert_eq!(login.collation, 0x2d);
     let late = Packet { sequence: 1, payload: b"\x0e" };
     assert_eq!(Command::read(&late, Capabilities::OFFERED), Err(Error::OutOfOrder));
 }
