@@ -51,6 +51,7 @@ fn every_operation_has_its_number_and_its_parts() {
         (0x0b, b"", b"", b"v", Invalid),
         (0x10, b"", b"", b"", Stat),
         (0x10, b"", b"settings", b"", Stat),
+        (0x10, b"", &long, b"", Invalid),
         (0x10, b"", b"a\0", b"", Invalid),
         (0x10, b"", b"", b"v", Invalid),
         (0x07, b"", b"", b"", Quit),
