@@ -288,7 +288,7 @@ fn names_and_comments_end_where_mysql_ends_them() {
         ("REPLACE INTO t VALUES () --", "replace t 1"),
         ("REPLACE INTO t VALUES () --x", "other"),
         ("SELECT 5--1", "other"),
-        ("/*!40101 SET /*! a plain comment */ NAMES utf8 */", "set"),
+        ("/*!40101 COMMIT /*! a plain comment */ */", "commit"),
         ("INSERT HIGH_PRIORITY INTO t VALUES ()", "insert t 1"),
         ("REPLACE DELAYED INTO t VALUES ()", "replace t 1"),
     ] {
