@@ -91,3 +91,24 @@ fn begins(bytes: &[u8]) -> Begins {
         _ => Begins::No,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_line_has_its_version_at_its_end() {
+        for line in ["gets / HTTP/1.1\r\n", "GET / HTTP/1.0\n", "get / HTTP/1.1 \r\n", "stats x HTTP/2"] {
+            assert!(is_request_line(line.as_bytes()), "{line:?}");
+        }
+        for line in [
+            "",
+            "HTTP/1.1\r\n",
+            "gets HTTP\r\n",
+            "gets HTTP/1.1 orders\r\n",
+            "gets orders\r\nGET / HTTP/1.1\r\n",
+        ] {
+            assert!(!is_request_line(line.as_bytes()), "{line:?}");
+        }
+    }
+}
