@@ -111,4 +111,30 @@ mod tests {
             assert!(!is_request_line(line.as_bytes()), "{line:?}");
         }
     }
+
+    #[test]
+    fn a_method_is_one_of_http_once_its_target_begins() {
+        for method in METHODS {
+            for (after, expected) in [
+                ("", Begins::Unsure),
+                (" ", Begins::Unsure),
+                (" /", Begins::Yes),
+                (" *", Begins::Yes),
+                ("  /", Begins::Yes),
+                (" http:", Begins::Yes),
+                (" key", Begins::No),
+                (" hkey", Begins::No),
+                ("\r\n", Begins::No),
+                ("X /", Begins::No),
+            ] {
+                assert_eq!(begins(format!("{method}{after}").as_bytes()), expected, "{method}{after:?}");
+            }
+        }
+        assert_eq!(begins(b"GET htt"), Begins::Unsure);
+        for (count, expected) in [(FIRST_BYTES - 1, Begins::Unsure), (FIRST_BYTES, Begins::No)] {
+            assert_eq!(begins(format!("{:count$}", "GET").as_bytes()), expected);
+            assert_eq!(begins(&b"A".repeat(count)), expected);
+        }
+        assert_eq!(begins(b"get /"), Begins::No);
+    }
 }
