@@ -75,6 +75,61 @@ mod diesel_2 {
     }
 }
 
+#[cfg(feature = "postgres-types")]
+mod postgres {
+    use postgres_types::private::BytesMut;
+    use postgres_types::{FromSql, IsNull, ToSql, Type};
+
+    use super::*;
+
+    /// In a column of this type it is these bytes, and comes back from them.
+    fn kept<T>(id: T, column: &Type, bytes: &[u8])
+    where
+        T: ToSql + for<'a> FromSql<'a> + PartialEq + std::fmt::Debug,
+    {
+        assert!(<T as ToSql>::accepts(column) && <T as FromSql<'_>>::accepts(column), "{column}");
+        let mut out = BytesMut::new();
+        assert!(matches!(id.to_sql_checked(column, &mut out), Ok(IsNull::No)));
+        assert_eq!(out, bytes, "{column}");
+        assert_eq!(T::from_sql(column, bytes).unwrap(), id, "{column}");
+    }
+
+    #[test]
+    fn an_id_is_the_bytes_of_the_columns_type() {
+        kept(Id::MAX, &Type::INT8, &i64::MAX.to_be_bytes());
+        kept(OrderId::new(Id::from(7_u8)), &Type::INT8, &[0, 0, 0, 0, 0, 0, 0, 7]);
+        kept(WideId::from(7_u8), &Type::BYTEA, &WideId::from(7_u8).to_bytes());
+        kept(WideId::MAX, &Type::TEXT, b"340282366920938463463374607431768211455");
+        for column in [Type::UUID, Type::BYTEA] {
+            kept(Uuid::MAX, &column, &[0xff; 16]);
+            kept(Ulid::MAX, &column, &[0xff; 16]);
+            kept(SessionId::new(Ulid::MAX), &column, &[0xff; 16]);
+        }
+        kept(Ulid::MAX, &Type::VARCHAR, b"7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
+        kept(ObjectId::from_bytes([9; 12]), &Type::BYTEA, &[9; 12]);
+        kept(ObjectId::from_bytes([9; 12]), &Type::TEXT, b"090909090909090909090909");
+        kept(Ksuid::MAX, &Type::BYTEA, &[0xff; 20]);
+        kept("abc".parse::<NanoId>().unwrap(), &Type::TEXT, b"abc");
+    }
+
+    #[test]
+    fn what_a_column_holds_is_checked() {
+        assert!(Id::from_sql(&Type::INT8, &(-1_i64).to_be_bytes()).is_err());
+        assert!(OrderId::from_sql(&Type::INT8, &(-1_i64).to_be_bytes()).is_err());
+        assert!(WideId::from_sql(&Type::BYTEA, &[1; 15]).is_err());
+        assert!(WideId::from_sql(&Type::TEXT, b"007").is_err());
+        assert!(Uuid::from_sql(&Type::BYTEA, &[1; 17]).is_err());
+        assert!(Ulid::from_sql(&Type::TEXT, b"01ARZ3NDEKTSV4RRFFQ69G5FAU").is_err());
+        // A column of another width would cut an ID, and one of floating-point numbers its last digits.
+        for column in [Type::INT4, Type::FLOAT8, Type::NUMERIC, Type::TEXT] {
+            assert!(!<Id as ToSql>::accepts(&column) && !<Id as FromSql<'_>>::accepts(&column), "{column}");
+        }
+        for column in [Type::INT8, Type::UUID] {
+            assert!(!<WideId as ToSql>::accepts(&column) && !<Ksuid as ToSql>::accepts(&column), "{column}");
+        }
+    }
+}
+
 #[cfg(feature = "sea-orm")]
 mod sea_orm_2 {
     use sea_orm::sea_query::{ColumnType, Nullable, StringLen, ValueType};
