@@ -183,6 +183,7 @@ fn anything_else_is_other() {
         "SELECT 1 LIMIT -1",
         "INSERT INTO t (id) VALUES (5)",
         "INSERT INTO t (stub) VALUES ('a','b')",
+        "INSERT INTO t (stub, b) VALUES ('a')",
         "INSERT INTO t (stub) VALUES",
         "INSERT INTO t (stub) VALUES ('a'),",
         "INSERT INTO t (stub) VALUES (a)",
