@@ -155,6 +155,23 @@ fn keys_are_read_and_never_shown() {
     }
 }
 
+/// With another key under the same id, every text would open as another number.
+#[test]
+fn another_key_than_the_one_that_a_form_had_is_refused() {
+    let had = form("sealed key=1 base62").with_keys(&keys()).unwrap();
+    let stored: Form = had.to_string().parse().unwrap();
+    let other = Keys::new().with(KeyId::new(1), Key::from([0x99; 16])).unwrap();
+    for form in [&had, &stored] {
+        assert_eq!(form.with_keys(&other).unwrap_err(), FormDefinitionError::AnotherKey(KeyId::new(1)));
+        assert_eq!(encode(&form.with_keys(&keys()).unwrap(), 42), encode(&had, 42));
+    }
+    for place in ["keyid=2bits", "keyid=prefix"] {
+        let error =
+            format!("sealed key=1 check=1a2b3c {place} base62").parse::<Form>().unwrap_err().to_string();
+        assert!(error.contains("a check value is for the one key"), "{error}");
+    }
+}
+
 /// A definition is stored as it is written: two spellings of one check value would be two definitions of one name, and
 /// one of more than 24 bits would be that of no key.
 #[test]
