@@ -172,6 +172,33 @@ fn another_key_than_the_one_that_a_form_had_is_refused() {
     }
 }
 
+#[test]
+fn a_form_says_which_keys_it_seals_and_opens_with() {
+    let ids = |form: &Form| form.key_checks().iter().map(|(id, _)| *id).collect::<Vec<_>>();
+    for place in ["keyid=2bits", "keyid=prefix"] {
+        let bare = form(&format!("sealed key=2 {place} base62"));
+        assert_eq!((bare.can_encode(), ids(&bare)), (false, vec![]));
+        let with = bare.with_keys(&keys()).unwrap();
+        assert_eq!((with.can_encode(), with.sealing_key()), (true, Some(KeyId::new(2))));
+        assert_eq!(ids(&with), [0, 1, 2, 3].map(KeyId::new));
+        assert_eq!(with.to_string(), bare.to_string(), "no check value is part of its text");
+        assert_eq!(format!("{with:#}"), format!("sealed {place} base62"), "the key that seals may change");
+        // Each check value is the one that a form with this key for ever has in its text.
+        for (id, check) in with.key_checks() {
+            let alone = form(&format!("sealed key={id} base62")).with_keys(&keys()).unwrap();
+            assert_eq!(alone.to_string(), format!("sealed key={id} check={check} base62"));
+            assert_eq!(format!("{alone:#}"), alone.to_string(), "its one key may not change");
+            assert_eq!(ids(&alone), []);
+        }
+
+        let opens = form(&format!("sealed {place} base62")).with_keys(&keys()).unwrap();
+        assert_eq!((opens.can_encode(), opens.sealing_key()), (false, None));
+        assert_eq!(opens.encode(1_u64, &mut Buffer::new()), Err(FormError::NoKeyToSeal));
+        assert_eq!(opens.decode(&encode(&with, 42)), Ok(42));
+    }
+    assert!(form("base62").can_encode());
+}
+
 /// A definition is stored as it is written: two spellings of one check value would be two definitions of one name, and
 /// one of more than 24 bits would be that of no key.
 #[test]
