@@ -86,6 +86,23 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
+fn bits_from_outside_are_for_a_text_that_does_not_say_its_own() {
+    for (text, bits, written) in [
+        ("base62", 128, "base62 bits=128"),
+        (" base62 width=22\t", 128, "base62 bits=128 width=22"),
+        ("base62 bits=53", 128, "base62 bits=53"),
+        ("decimal", 63, "decimal"),
+        ("typeid type=user", 63, "typeid bits=63 type=user"),
+        ("sealed key=1 base62", 95, "sealed key=1 bits=95 base62"),
+        ("sealed key=1 keyid=2bits base62", 95, "sealed key=1 bits=95 keyid=2bits base62"),
+    ] {
+        assert_eq!(Form::of_bits(text, bits).map(|form| form.to_string()), Ok(written.to_owned()), "{text}");
+    }
+    assert!(Form::of_bits(" ", 63).is_err());
+    assert!(Form::of_bits("uuid8", 128).is_err());
+}
+
+#[test]
 fn a_prefix_has_64_bytes_and_a_typeid_none_of_its_own() {
     assert!(form("decimal").with_prefix(&"x".repeat(64)).is_ok());
     assert!(form("decimal").with_prefix(&"x".repeat(65)).is_err());
