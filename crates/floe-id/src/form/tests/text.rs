@@ -102,6 +102,14 @@ fn bits_from_outside_are_for_a_text_that_does_not_say_its_own() {
     assert!(Form::of_bits("uuid8", 128).is_err());
 }
 
+/// Somebody may have put the key itself where its id belongs.
+#[test]
+fn a_long_number_is_not_repeated_in_the_error() {
+    let key = "000102030405060708090a0b0c0d0e0f";
+    let error = format!("sealed key={key} base62").parse::<Form>().unwrap_err().to_string();
+    assert!(error.contains("\"key=…\"") && !error.contains(&key[..8]), "{error}");
+}
+
 #[test]
 fn a_prefix_has_64_bytes_and_a_typeid_none_of_its_own() {
     assert!(form("decimal").with_prefix(&"x".repeat(64)).is_ok());
