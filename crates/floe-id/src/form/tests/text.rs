@@ -111,6 +111,14 @@ fn a_long_number_is_not_repeated_in_the_error() {
 }
 
 #[test]
+fn a_text_has_at_most_64_kib() {
+    let list = |bytes: usize| format!("sqids blocklist={}", "x".repeat(bytes - "sqids blocklist=".len()));
+    assert!(list(1 << 16).parse::<Form>().is_ok());
+    let error = list((1 << 16) + 1).parse::<Form>().unwrap_err().to_string();
+    assert!(error.contains("at most 65536 bytes, and this one has 65537"), "{error}");
+}
+
+#[test]
 fn a_prefix_has_64_bytes_and_a_typeid_none_of_its_own() {
     assert!(form("decimal").with_prefix(&"x".repeat(64)).is_ok());
     assert!(form("decimal").with_prefix(&"x".repeat(65)).is_err());
