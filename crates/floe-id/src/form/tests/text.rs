@@ -119,6 +119,14 @@ fn a_text_has_at_most_64_kib() {
 }
 
 #[test]
+fn an_id_that_the_type_cannot_hold_is_not_cut() {
+    let wide = form("decimal bits=128");
+    assert_eq!(wide.read_id::<crate::Id>("9223372036854775807"), Ok(crate::Id::MAX));
+    let error = wide.read_id::<crate::Id>("9223372036854775808");
+    assert_eq!(error, Err(FormError::NoId { number: 1 << 63 }));
+}
+
+#[test]
 fn a_prefix_has_64_bytes_and_a_typeid_none_of_its_own() {
     assert!(form("decimal").with_prefix(&"x".repeat(64)).is_ok());
     assert!(form("decimal").with_prefix(&"x".repeat(65)).is_err());
