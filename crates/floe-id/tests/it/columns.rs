@@ -77,7 +77,7 @@ mod diesel_2 {
 
 #[cfg(feature = "postgres-types")]
 mod postgres {
-    use postgres_types::private::BytesMut;
+    use bytes::BytesMut;
     use postgres_types::{FromSql, IsNull, ToSql, Type};
 
     use super::*;
