@@ -621,6 +621,33 @@ fn a_ulid_does_not_go_on_from_bits_that_an_invalidation_overtook() {
     assert_eq!(ids.mint().unwrap().time().since(before.time()), 1);
 }
 
+/// Another thread tells of a copy while a minter draws: what it draws is of before, and the copy has it, too.
+#[test]
+fn what_a_minter_draws_while_an_era_ends_is_of_that_era() {
+    let overtaken = || {
+        let own = Arc::new(OnceLock::<Arc<Origin>>::new());
+        let (known, mut words) = (Arc::clone(&own), 0);
+        let random = Random::given(move || {
+            words += 1;
+            if words == 1 {
+                known.get().unwrap().invalidate();
+            }
+            words
+        });
+        Arc::clone(own.get_or_init(|| Hands::at(START).origin(random)))
+    };
+    let ulids = UlidGenerator::of(overtaken());
+    let mut minter = ulids.minter();
+    minter.mint().unwrap();
+    let later = ulids.mint().unwrap();
+    assert!(minter.mint().unwrap() > later);
+    let uuids = UuidV7Generator::of(overtaken(), false);
+    let mut minter = uuids.minter();
+    minter.mint().unwrap();
+    let later = uuids.mint().unwrap();
+    assert!(minter.mint().unwrap() > later);
+}
+
 /// Otherwise the last of them would be in the next millisecond, which may begin below it.
 #[test]
 fn a_draw_that_begins_a_millisecond_fits_it_to_the_last_id() {
